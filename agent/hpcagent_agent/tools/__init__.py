@@ -1,0 +1,1 @@
+"""What an agent calls: the judge's client and its shell twin."""
