@@ -1,0 +1,30 @@
+"""The results database (SQLite): what is recorded, how it is written, how copies are merged.
+
+One schema (schema.sql) serves a judge's shard, a job's results and a run's dataset. A grade is committed
+before it is answered; merging joins on natural keys and can be repeated.
+"""
+
+from __future__ import annotations
+
+from hpcagent_bench.results_file import VERSION, create, journal_mode, open_ro, open_rw, transaction
+from hpcagent_bench.results_record import next_call_index, record
+from hpcagent_bench.results_rows import ADHOC, SUBMIT_LIKE, Cell, Episode, Grade, Setup, Source, now_ms
+
+__all__ = [
+    "ADHOC",
+    "SUBMIT_LIKE",
+    "VERSION",
+    "Cell",
+    "Episode",
+    "Grade",
+    "Setup",
+    "Source",
+    "create",
+    "journal_mode",
+    "next_call_index",
+    "now_ms",
+    "open_ro",
+    "open_rw",
+    "record",
+    "transaction",
+]
