@@ -1,0 +1,1 @@
+"""The kernel corpus: manifests, sizes, draws and the comparison of outputs."""

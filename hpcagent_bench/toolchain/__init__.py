@@ -1,0 +1,1 @@
+"""Compilers, the one flag matrix and the C calling convention."""

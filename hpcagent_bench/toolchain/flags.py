@@ -1,0 +1,82 @@
+"""The flag matrix: every compiler flag of the project is named here and nowhere else.
+
+Submissions and references get the same flags, so that neither is built better than the other. Fast-math is
+never on: value-changing optimisation is the submission's to write and the tolerance's to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from hpcagent_bench.toolchain import languages
+
+Purpose = Literal["submission", "reference", "runner"]
+
+_OPTIMISE = ("-O3", "-march=native")
+_SEMANTICS = ("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fstrict-aliasing")
+_OPENMP = ("-fopenmp",)
+_WARN = ("-Wall", "-Wextra")
+_SHARED = ("-fPIC", "-shared")
+_RUNNER = ("-ffp-contract=off",)  # what the judge computes itself is the same on every machine
+_LIBRARIES = ("-lm",)
+
+LINKABLE = frozenset(
+    {"m", "mvec", "pthread", "rt", "dl", "atomic", "gomp", "stdc++", "gfortran", "quadmath"}
+    | {"blas", "lapack", "openblas", "tbb", "mimalloc"}
+)
+"""Libraries a submission may name with -l."""
+
+_KEPT = re.compile(r"-I.+|-L.+|-D[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?(=.*)?", re.DOTALL)
+_LINK = re.compile(r"-l([A-Za-z0-9_+.-]+)")
+
+
+def compile_command(
+    language: str,
+    source: Path,
+    output: Path,
+    *,
+    family: str = "gcc",
+    extra: Sequence[str] = (),
+    purpose: Purpose = "submission",
+    shared: bool = True,
+) -> list[str]:
+    """The one command that compiles ``source`` and links it into ``output``.
+
+    ``shared`` makes a shared library, else a program. ``extra`` is what a submission's build list may
+    contribute (see split_build_list): include paths and macros go before the source, libraries after it.
+    """
+    entry = languages.get(language)
+    before = [item for item in extra if not item.startswith(("-l", "-L"))]
+    after = [item for item in extra if item.startswith(("-l", "-L"))]
+    return [
+        entry.compiler(family),
+        entry.standards[family],
+        *_OPTIMISE,
+        *_OPENMP,
+        *(_RUNNER if purpose == "runner" else _SEMANTICS),
+        *_WARN,
+        *(_SHARED if shared else ()),
+        *before,
+        str(source),
+        "-o",
+        str(output),
+        *after,
+        *_LIBRARIES,
+    ]
+
+
+def split_build_list(items: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A submission's build list as (kept, refused).
+
+    Kept are -I, -D and -L with their value in the same item, and -l of a library in ``LINKABLE``.
+    """
+    kept: list[str] = []
+    refused: list[str] = []
+    for item in items:
+        link = _LINK.fullmatch(item)
+        allowed = link.group(1) in LINKABLE if link else _KEPT.fullmatch(item) is not None
+        (kept if allowed else refused).append(item)
+    return kept, refused
