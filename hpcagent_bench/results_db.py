@@ -7,7 +7,8 @@ before it is answered; merging joins on natural keys and can be repeated.
 from __future__ import annotations
 
 from hpcagent_bench.results_file import VERSION, create, journal_mode, open_ro, open_rw, transaction
-from hpcagent_bench.results_record import next_call_index, record
+from hpcagent_bench.results_merge import MergeReport, merge
+from hpcagent_bench.results_record import SetupConflict, next_call_index, record
 from hpcagent_bench.results_rows import ADHOC, SUBMIT_LIKE, Cell, Episode, Grade, Setup, Source, now_ms
 
 __all__ = [
@@ -17,10 +18,13 @@ __all__ = [
     "Cell",
     "Episode",
     "Grade",
+    "MergeReport",
     "Setup",
+    "SetupConflict",
     "Source",
     "create",
     "journal_mode",
+    "merge",
     "next_call_index",
     "now_ms",
     "open_ro",

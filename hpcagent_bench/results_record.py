@@ -12,6 +12,11 @@ from hpcagent_bench.errors import UserError
 from hpcagent_bench.results_file import transaction
 from hpcagent_bench.results_rows import Cell, Episode, Grade, Setup, Source
 
+
+class SetupConflict(UserError):
+    """One setup name with two different configurations."""
+
+
 _FILLED = frozenset({"study", "model"})
 """Setup columns a later writer may fill where the first left them NULL; the others must agree."""
 
@@ -43,15 +48,16 @@ def insert(conn: sqlite3.Connection, table: str, columns: Mapping[str, Any], ver
     return int(conn.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", values).lastrowid or 0)
 
 
-def ensure_setup(conn: sqlite3.Connection, setup: Mapping[str, Any]) -> None:
+def ensure_setup(conn: sqlite3.Connection, setup: Mapping[str, Any]) -> bool:
     """Keep ``setup``'s row: the first writer fixes it, a later one only fills what was unknown.
 
-    UserError when the recorded row says something else: one name never stands for two setups.
+    True when the row is new. SetupConflict when the recorded row says something else: one name never stands
+    for two setups.
     """
     held = conn.execute("SELECT * FROM setups WHERE setup = ?", (setup["setup"],)).fetchone()
     if held is None:
         insert(conn, "setups", setup)
-        return
+        return True
     for column, value in setup.items():
         known = held[column]
         if value is None or value == known:
@@ -59,10 +65,11 @@ def ensure_setup(conn: sqlite3.Connection, setup: Mapping[str, Any]) -> None:
         if column in _FILLED and known in (None, ""):
             conn.execute(f"UPDATE setups SET {column} = ? WHERE setup = ?", (value, setup["setup"]))
         elif not (column in _FILLED and value == ""):
-            raise UserError(
+            raise SetupConflict(
                 f"setup '{setup['setup']}' is recorded with {column}={known!r}, now it comes with {value!r}",
                 "give the other configuration another setup name",
             )
+    return False
 
 
 def ensure_episode(conn: sqlite3.Connection, episode: Episode) -> int:

@@ -1,0 +1,165 @@
+"""What a study still owes: designed work without an answer of its own, with the reason (pure planner)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hpcagent_bench.episodes import Work
+from hpcagent_bench.studies import EpisodeFacts, Submission, read_episodes
+
+OwedClass = Literal["new", "budget", "infra", "task"]
+
+JUDGE_FAULTS = frozenset({"score_error", "error"})
+"""Statuses of a grade that says nothing about the submission."""
+
+_VOIDED = ("infra:", "budget:", "score_error", "task:")
+_BUDGET_RC = {124: "wall clock spent", 125: "token cap spent"}
+_INFRA_RC = {
+    0: "agent ended cleanly without a graded submission",
+    123: "submission marker without a grade",
+    126: "context window overflow",
+    127: "model API timeout",
+}
+
+
+@dataclass(frozen=True)
+class OwedItem:
+    """One piece of owed work. Class ``budget`` may deserve a larger budget, ``infra`` the same one again."""
+
+    work: Work
+    owed_class: OwedClass
+    reason: str
+
+
+@dataclass(frozen=True)
+class OwedPlan:
+    """Designed work, split: every designed piece is in exactly one of the three."""
+
+    owed: tuple[OwedItem, ...]
+    delivered: tuple[Work, ...]
+    in_flight: tuple[Work, ...]
+
+
+def episode_facts(results_db: Path, stamp: str | None = None) -> list[EpisodeFacts]:
+    """The episodes a results database holds, as ``plan`` wants them; no file yet means none."""
+    return read_episodes(results_db, stamp) if results_db.is_file() else []
+
+
+def plan(
+    designed: Iterable[Work],
+    episodes: Iterable[EpisodeFacts],
+    in_flight: Collection[Work] = (),
+    attempted: Collection[Work] = (),
+) -> OwedPlan:
+    """Split ``designed`` into owed, delivered and in flight; a pure function that keeps the design's order.
+
+    Work is delivered when some episode of it delivers (union over all jobs). ``in_flight`` is queued or
+    running and is never owed. ``attempted`` is work that a job which has ended was given: without an episode
+    it is class ``infra``, not ``new``.
+    """
+    held: dict[Work, list[EpisodeFacts]] = defaultdict(list)
+    for episode in episodes:
+        held[episode.work].append(episode)
+    flying, tried = frozenset(in_flight), frozenset(attempted)
+    owed: list[OwedItem] = []
+    delivered: list[Work] = []
+    waiting: list[Work] = []
+    for work in dict.fromkeys(designed):
+        mine = held.get(work, [])
+        if any(delivers(episode) for episode in mine):
+            delivered.append(work)
+        elif work in flying:
+            waiting.append(work)
+        else:
+            owed.append(OwedItem(work, *_why_owed(mine, work in tried)))
+    return OwedPlan(tuple(owed), tuple(delivered), tuple(waiting))
+
+
+def delivers(episode: EpisodeFacts) -> bool:
+    """Whether the episode answers its work: a submission of its final attempt counts, solved or not.
+
+    A cancelled episode does not (its rows enter no analysis). A final grade that says the kernel's task
+    changed takes back what the episode submitted up to then.
+    """
+    if episode.cancelled:
+        return False
+    answered = False
+    for submission in episode.submissions:
+        if submission.ts_ms < (episode.final_attempt_start_ms or 0):
+            continue
+        if task_changed(submission):
+            answered = False
+        elif counts(submission):
+            answered = True
+    return answered
+
+
+def task_changed(submission: Submission) -> bool:
+    """Whether its final grade says that the kernel is no longer the one it was written for."""
+    return submission.final is not None and (submission.final.reason or "").startswith("task:")
+
+
+def counts(submission: Submission) -> bool:
+    """Whether the submission is credited, or refused for a reason of its own, and not disqualified."""
+    if submission.disqualified:
+        return False
+    if submission.score is not None:
+        return True
+    judged = submission.final or submission
+    if judged.status in JUDGE_FAULTS or judged.status is None:
+        return False
+    if (submission.reason or "").startswith(_VOIDED) or (judged.reason or "").startswith(_VOIDED):
+        return False
+    # A correct submission nobody credited and nobody refused still waits for its final grade.
+    return submission.final is not None or submission.suspect or submission.status != "ok"
+
+
+def latest(episodes: Iterable[EpisodeFacts]) -> EpisodeFacts:
+    """The episode whose final attempt started last."""
+    return max(episodes, key=lambda e: (e.started_ms, e.job if e.job is not None else -1, e.rep, e.label))
+
+
+def _why_owed(episodes: list[EpisodeFacts], attempted: bool) -> tuple[OwedClass, str]:
+    if not episodes:
+        if attempted:
+            return "infra", "a job was given it and left no episode"
+        return "new", "never run"
+    episode = latest(episodes)
+    last = episode.submissions[-1] if episode.submissions else None
+    reason = _last_reason(last)
+    if last is not None and task_changed(last):
+        return "task", reason
+    if reason.startswith("budget:"):
+        return "budget", reason
+    if episode.cancelled:
+        return "infra", "cancelled: the job ended under the agent"
+    if reason.startswith("infra:"):
+        return "infra", reason
+    code = episode.returncode
+    if code in _BUDGET_RC:
+        return "budget", f"{_BUDGET_RC[code]} (rc {code})"
+    return "infra", _infra_reason(episode, last, reason)
+
+
+def _last_reason(last: Submission | None) -> str:
+    if last is None:
+        return ""
+    final = last.final.reason if last.final is not None else None
+    return final or last.reason or ""
+
+
+def _infra_reason(episode: EpisodeFacts, last: Submission | None, reason: str) -> str:
+    if last is not None and last.disqualified:
+        return "its submission was disqualified"
+    if last is not None and (last.final or last).status in JUDGE_FAULTS:
+        return f"judge fault: {reason or 'no reason recorded'}"
+    if last is not None and last.status == "ok":
+        return "its submission has no final grade"
+    code = episode.returncode
+    if code is None:
+        return "the episode left no end record"
+    return f"{_INFRA_RC.get(code, 'the agent crashed')} (rc {code})"
