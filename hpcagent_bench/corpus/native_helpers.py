@@ -1,0 +1,119 @@
+"""The native helpers of draws and comparison: one C library, built on first use and called through ctypes.
+
+Calls release the interpreter's lock and use as many threads as they are told; the threads end with the call,
+so nothing of the judge spins beside a timed section. A build is cached under ``paths.cache_root()`` by
+source, command, compiler version and processor, and appears there by renaming, so two processes may build at
+once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import subprocess
+import tempfile
+from pathlib import Path
+
+from hpcagent_bench import paths
+from hpcagent_bench.errors import UserError
+from hpcagent_bench.toolchain import flags
+
+_SOURCE_FOLDER = Path(__file__).resolve().parent / "native"
+_BUILD_TIMEOUT_S = 120.0
+
+
+class CompareResult(ctypes.Structure):
+    """What one comparison pass found (``compare_result`` of native/compare.c)."""
+
+    _fields_ = (
+        ("bad", ctypes.c_int64),
+        ("first_bad", ctypes.c_int64),
+        ("max_abs", ctypes.c_double),
+        ("max_rel", ctypes.c_double),
+        ("norm", ctypes.c_double),
+    )
+    bad: int
+    first_bad: int
+    max_abs: float
+    max_rel: float
+    norm: float
+
+
+_POINTER, _COUNT, _KEY, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64, ctypes.c_int
+_REAL = ctypes.c_double
+_UNIFORM = (None, (_POINTER, _COUNT, _KEY, _REAL, _REAL, _INT, _INT))
+_INTEGERS = (None, (_POINTER, _COUNT, _KEY, ctypes.c_int64, ctypes.c_uint64, _INT))
+_PERMUTATION = (_INT, (_POINTER, _COUNT, _KEY, _INT))
+_COMPARE = (None, (_POINTER, _POINTER, _COUNT, _REAL, _REAL, _INT, ctypes.POINTER(CompareResult)))
+_SIGNATURES = {
+    "draw_uniform_f64": _UNIFORM,
+    "draw_uniform_f32": _UNIFORM,
+    "draw_integers_i64": _INTEGERS,
+    "draw_integers_i32": _INTEGERS,
+    "draw_permutation_i64": _PERMUTATION,
+    "draw_permutation_i32": _PERMUTATION,
+    "compare_f64": _COMPARE,
+    "compare_f32": _COMPARE,
+}
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The loaded helpers. A missing compiler is a UserError, a failed build a RuntimeError with its log."""
+    loaded = ctypes.CDLL(str(_built()))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.restype = result
+        function.argtypes = arguments
+    return loaded
+
+
+def _built() -> Path:
+    """The shared library for this source, compiler and processor, compiled unless it is cached."""
+    command = flags.compile_command("c", _SOURCE_FOLDER / "helpers.c", Path("OUTPUT"), purpose="runner")
+    digest = hashlib.sha256("\0".join([*command, _compiler_version(command[0]), _processor()]).encode())
+    for source in sorted(_SOURCE_FOLDER.glob("*.[ch]")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    folder = paths.cache_root() / "corpus-native"
+    target = folder / f"helpers-{digest.hexdigest()[:24]}.so"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".build-", dir=folder) as side:
+            output = Path(side) / target.name
+            _run([str(output) if word == "OUTPUT" else word for word in command])
+            output.replace(target)
+    return target
+
+
+def _run(command: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False, env=_environment()
+        )
+    except FileNotFoundError:
+        raise UserError(f"compiler '{command[0]}' is not on PATH", "apt-get install gcc") from None
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stderr.strip()[-4000:]}")
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _compiler_version(compiler: str) -> str:
+    return _run([compiler, "-dumpfullversion", "-dumpmachine"])
+
+
+def _processor() -> str:
+    """What -march=native depends on: model and feature lines of the first processor."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or platform.machine()
+    first = text.split("\n\n", 1)[0].splitlines()
+    wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU part")
+    return "\n".join(line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted)

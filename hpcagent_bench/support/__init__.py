@@ -1,0 +1,1 @@
+"""Parts that kernels and the judge share."""
