@@ -11,10 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from hydra import compose as hydra_compose
-from hydra import initialize_config_dir
-from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -24,6 +20,10 @@ from hpcagent_bench.errors import UserError, did_you_mean
 
 COMMAND_LINE = "command line"
 _MEMBER_GROUPS = frozenset(config.AXES.values())
+
+
+class CompositionError(Exception):
+    """The chosen groups do not compose; the message is the innermost cause."""
 
 
 @dataclass
@@ -126,11 +126,18 @@ def _check_all(conf: Path, first: dict[str, str]) -> None:
 
 
 def _compose(conf: Path, words: list[str]) -> tuple[DictConfig, dict[str, str]]:
-    """Hydra's composition, and which member of each group it chose."""
-    store = ConfigStore.instance()
-    store.store(name="root_schema", node=config.Root)
-    with initialize_config_dir(str(conf), version_base="1.3", job_name="launch"):
-        composed = hydra_compose("config", overrides=words, return_hydra_config=True)
+    """Hydra's composition, and which member of each group it chose; CompositionError says why not."""
+    from hydra import compose as hydra_compose  # here, so that a judge starts without loading Hydra
+    from hydra import initialize_config_dir
+    from hydra.core.config_store import ConfigStore
+    from hydra.errors import HydraException
+
+    ConfigStore.instance().store(name="root_schema", node=config.Root)
+    try:
+        with initialize_config_dir(str(conf), version_base="1.3", job_name="launch"):
+            composed = hydra_compose("config", overrides=words, return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise CompositionError(_first_line(error)) from error
     choices = {
         str(k): str(v) for k, v in composed.hydra.runtime.choices.items() if not str(k).startswith("hydra/")
     }
@@ -198,7 +205,7 @@ def compose(words: Sequence[str], conf: Path | None = None) -> Composed:
         composed, _ = _compose(conf, groups + axes)
         _apply(composed, values)
         root = cast(config.Root, OmegaConf.to_object(composed))
-    except (HydraException, OmegaConfBaseException) as error:
+    except (CompositionError, OmegaConfBaseException) as error:
         _check_all(conf, overrides.groups)
         raise UserError(f"{conf.name}: {_first_line(error)}") from None
     return Composed(root, OmegaConf.to_yaml(composed, resolve=True))
@@ -216,5 +223,25 @@ def load(path: Path) -> config.Root:
     if not path.is_file():
         raise UserError(f"{path} does not exist", "name a config.yaml of a run tree")
     values = check_file(path, str(path), config.Root)
-    merged = OmegaConf.merge(OmegaConf.structured(config.Root), OmegaConf.create(values))
-    return cast(config.Root, OmegaConf.to_object(merged))
+    return cast(config.Root, _typed(config.Root, values))
+
+
+def judge_and_sizes(frozen: Path | None, judge: str, sizes: str) -> tuple[config.Judge, config.Sizes]:
+    """Settings of a judge: a frozen configuration, else the named members of conf/judge and conf/sizes."""
+    if frozen is not None:
+        root = load(frozen)
+        return root.judge, root.sizes
+    conf = paths.conf_root()
+    return (
+        cast(config.Judge, _member_settings(conf, "judge", judge)),
+        cast(config.Sizes, _member_settings(conf, "sizes", sizes)),
+    )
+
+
+def _member_settings(conf: Path, group: str, name: str) -> Any:
+    path = conf / group / f"{_member(COMMAND_LINE, group, name, conf)}.yaml"
+    return _typed(config.GROUPS[group], check_file(path, _label(conf, path), config.GROUPS[group]))
+
+
+def _typed(kind: type, values: dict[Any, Any]) -> Any:
+    return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), OmegaConf.create(values)))
