@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 
-from hpcagent_agent.driver.token_cost import read_usage
 from hpcagent_agent.driver.files import write_atomic
+from hpcagent_agent.driver.token_cost import read_usage
 
 DEFAULT_TIMEOUT_S = 1800.0
 EXTENSIONS = {".c": "c", ".cpp": "cpp", ".f90": "fortran", ".cu": "cuda", ".hip": "hip", ".py": "python"}
