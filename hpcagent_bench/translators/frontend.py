@@ -19,7 +19,7 @@ __all__ = ["Unsupported", "translate"]
 
 def translate(kernel: Kernel, datatype: str = "float64") -> ir.Function:
     """The typed form of ``kernel``'s reference in that precision; Unsupported names what is not covered."""
-    tree = ast.parse(kernel.numpy_source.readtext(encoding="utf-8"))
+    tree = ast.parse(kernel.numpy_source.read_text(encoding="utf-8"))
     reader = _StatementReader(kernel, datatype)
     function = reader.module(tree)
     while True:  # a local's dtype may widen once all its assignments are seen; each pass only widens

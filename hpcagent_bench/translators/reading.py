@@ -11,7 +11,6 @@ from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.translators import ir
 
-
 FUNCTIONS = {
     **dict.fromkeys(("sqrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh"), 1),
     **{"floor": 1, "ceil": 1, "arctan2": 2, "hypot": 2, "power": 2},
