@@ -11,6 +11,8 @@ from typing import Literal
 from hpcagent_bench.episodes import Work
 from hpcagent_bench.studies import EpisodeFacts, Submission, read_episodes
 
+__all__ = ["EpisodeFacts", "OwedClass", "OwedItem", "OwedPlan", "Work", "episode_facts", "plan"]
+
 OwedClass = Literal["new", "budget", "infra", "task"]
 
 JUDGE_FAULTS = frozenset({"score_error", "error"})
@@ -88,9 +90,7 @@ def delivers(episode: EpisodeFacts) -> bool:
     if episode.cancelled:
         return False
     answered = False
-    for submission in episode.submissions:
-        if submission.ts_ms < (episode.final_attempt_start_ms or 0):
-            continue
+    for submission in episode.own:
         if task_changed(submission):
             answered = False
         elif counts(submission):
@@ -129,7 +129,7 @@ def _why_owed(episodes: list[EpisodeFacts], attempted: bool) -> tuple[OwedClass,
             return "infra", "a job was given it and left no episode"
         return "new", "never run"
     episode = latest(episodes)
-    last = episode.submissions[-1] if episode.submissions else None
+    last = episode.own[-1] if episode.own else None
     reason = _last_reason(last)
     if last is not None and task_changed(last):
         return "task", reason

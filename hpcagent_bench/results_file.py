@@ -144,6 +144,20 @@ def create(path: Path) -> LockedConnection:
     return conn
 
 
+def is_blank(path: Path) -> bool:
+    """Whether ``path`` is a database in which nothing was ever created (zero bytes count)."""
+    try:
+        conn = _connect(path, "ro")
+    except UserError:
+        return False
+    try:
+        return bool(conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0)
+    except sqlite3.DatabaseError:
+        return False
+    finally:
+        conn.close()
+
+
 def open_rw(path: Path) -> LockedConnection:
     """Open an existing results database for writing; UserError when it is absent."""
     if not path.is_file():

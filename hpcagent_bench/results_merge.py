@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.results_file import create, open_ro, transaction
+from hpcagent_bench.results_file import create, is_blank, open_ro, transaction
 from hpcagent_bench.results_record import SetupConflict, ensure_setup, insert
+
+EMPTY = "empty: nothing was recorded in it"
+"""Why a file without tables is skipped: its writer ended before its first grade."""
 
 _CHILDREN: dict[str, tuple[str, ...]] = {
     "grade_sources": ("part",),
@@ -69,7 +72,7 @@ def merge_file(conn: sqlite3.Connection, path: Path, report: MergeReport) -> boo
     try:
         source = open_ro(path)
     except UserError as error:
-        report.skipped.append((path, _reason(path, error)))
+        report.skipped.append((path, EMPTY if is_blank(path) else _reason(path, error)))
         return False
     try:
         with transaction(conn):

@@ -199,6 +199,12 @@ CREATE TABLE reference_scaling_points (
     PRIMARY KEY (source, kernel, mode, ranks, repeat, ts_ms)
 ) STRICT;
 
+-- What a merge has already read, by source folder; local to one file and never merged onwards.
+CREATE TABLE merge_state (
+    source TEXT NOT NULL PRIMARY KEY,
+    mark   TEXT NOT NULL
+) STRICT;
+
 CREATE VIEW grades_flat AS
 SELECT g.*, e.job, e.label, e.rep, e.slot, e.kernel AS episode_kernel, e.cancelled, e.final_attempt_start_ms,
        s.setup, s.study, s.model, s.language, s.device, s.packet, s.harness, s.temperature

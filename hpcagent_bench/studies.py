@@ -78,6 +78,13 @@ class EpisodeFacts:
         """When the final attempt started, else the last sign of the episode; 0 when undated."""
         return self.final_attempt_start_ms or self.last_ms
 
+    @property
+    def own(self) -> tuple[Submission, ...]:
+        """The submissions of the final attempt, oldest first (X7)."""
+        start = self.final_attempt_start_ms or 0
+        kept = (s for s in self.submissions if s.ts_ms >= start)
+        return tuple(sorted(kept, key=lambda s: (s.ts_ms, s.call_index)))
+
 
 _GRADES = f"""
 SELECT g.id, g.episode_id, g.kind, g.ts_ms, g.call_index, g.status, g.reason, g.speedup, g.credited_speedup,

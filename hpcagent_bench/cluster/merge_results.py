@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -16,12 +17,11 @@ from hpcagent_bench.episodes import ingest, parse_label
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.paths import write_atomic
 from hpcagent_bench.results_db import Episode, MergeReport, Setup, create, transaction
-from hpcagent_bench.results_merge import merge_file, raise_conflicts
+from hpcagent_bench.results_merge import EMPTY, merge_file, raise_conflicts
 from hpcagent_bench.results_record import SetupConflict, ensure_setup
 
 MERGE_FAILED = "MERGE_FAILED"
 RESULTS = "results.db"
-STATE = ".merged.json"
 
 _MAX_JSON_BYTES = 8 * 1024 * 1024
 _WORKER = re.compile(r"^problem-(?P<problem>\w+)-worker-(?P<worker>\d+)$")
@@ -51,7 +51,7 @@ def merge_job(job_dir: Path) -> Path:
             conn.close()
         raise_conflicts(report)
         shards = set(_shards(job_dir))
-        lost = [f"{path}: {reason}" for path, reason in report.skipped if path in shards]
+        lost = [f"{path}: {reason}" for path, reason in report.skipped if path in shards and reason != EMPTY]
         if lost:
             raise UserError(f"{len(lost)} judge shard(s) not merged: {'; '.join(lost)}")
     except (UserError, sqlite3.Error, OSError) as error:
@@ -68,24 +68,23 @@ def merge_run(run_root: Path) -> MergeReport:
     shards and token records directly. Files unchanged since the last call are not read again. SetupConflict
     when two jobs describe one setup differently; unreadable files are named in the report.
     """
-    target = run_root / RESULTS
-    state = _read_state(run_root) if target.is_file() else {}
-    fresh: dict[str, list[int]] = {}
+    if not run_root.is_dir():
+        raise UserError(f"{run_root}: no such run folder")
     report = MergeReport()
-    conn = create(target)
     try:
+        conn = create(run_root / RESULTS)
+    except UserError as error:
+        raise UserError(error.message, "delete this file: it is merged anew from the job folders") from None
+    try:
+        state = {row["source"]: row["mark"] for row in conn.execute("SELECT source, mark FROM merge_state")}
         for job_dir in job_dirs(run_root):
             mark = _fingerprint(job_dir)
-            name = job_dir.name
-            if state.get(name) == mark:
+            if state.get(job_dir.name) == mark:
                 report.unchanged.append(job_dir)
-                fresh[name] = mark
             elif _merge_one_job(conn, job_dir, report):
-                fresh[name] = mark
+                conn.execute("REPLACE INTO merge_state (source, mark) VALUES (?, ?)", (job_dir.name, mark))
     finally:
         conn.close()
-    if fresh != state:
-        write_atomic(run_root / STATE, json.dumps(fresh))
     raise_conflicts(report)
     return report
 
@@ -98,13 +97,23 @@ def job_dirs(run_root: Path) -> list[Path]:
 
 def _merge_one_job(conn: sqlite3.Connection, job_dir: Path, report: MergeReport) -> bool:
     """True when everything the job has was merged."""
-    before = len(report.skipped)
+    before = len(_unread(report))
     results = job_dir / RESULTS
     if results.is_file():
         merge_file(conn, results, report)
-    if not results.is_file() or (job_dir / MERGE_FAILED).exists() or len(report.skipped) > before:
+    if (job_dir / MERGE_FAILED).exists() or len(_unread(report)) > before or _parts_newer(job_dir, results):
         _merge_job_parts(conn, job_dir, report)
-    return len(report.skipped) == before
+    return len(_unread(report)) == before
+
+
+def _unread(report: MergeReport) -> list[Path]:
+    return [path for path, reason in report.skipped if reason != EMPTY]
+
+
+def _parts_newer(job_dir: Path, results: Path) -> bool:
+    """Whether a shard or token record changed after ``results`` was written, or ``results`` is missing."""
+    times = [_mtime(path) for path in _inputs(job_dir) if path.parent != job_dir]
+    return max(times, default=0) > _mtime(results) or not results.is_file()
 
 
 def _merge_job_parts(conn: sqlite3.Connection, job_dir: Path, report: MergeReport) -> None:
@@ -217,9 +226,14 @@ def _inputs(job_dir: Path) -> Iterator[Path]:
     yield from _token_files(job_dir)
 
 
-def _fingerprint(job_dir: Path) -> list[int]:
-    """Numbers that change when anything the job contributes changes: per file its size and mtime (ns)."""
-    return list(_stats(_inputs(job_dir)))
+def _mtime(path: Path) -> int:
+    size, mtime = _stats([path])
+    return mtime if size else -1
+
+
+def _fingerprint(job_dir: Path) -> str:
+    """A digest that changes when anything the job contributes changes: per file its size and mtime."""
+    return hashlib.sha256(repr(list(_stats(_inputs(job_dir)))).encode()).hexdigest()
 
 
 def _stats(paths: Iterable[Path]) -> Iterator[int]:
@@ -227,15 +241,7 @@ def _stats(paths: Iterable[Path]) -> Iterator[int]:
         try:
             found = path.stat()
         except OSError:
-            yield -1
+            yield from (0, 0)
             continue
-        yield from (found.st_size, found.st_mtime_ns)
-
-
-def _read_state(run_root: Path) -> dict[str, list[int]]:
-    """What the last merge had read. A lost or broken file only costs reading again."""
-    try:
-        state = json.loads((run_root / STATE).read_text())
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) else {}
+        # A reader leaves an empty write-ahead log behind: as good as none.
+        yield from (found.st_size, found.st_mtime_ns if found.st_size else 0)
