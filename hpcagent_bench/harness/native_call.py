@@ -1,0 +1,252 @@
+"""Calls of one side on one draw after another, in a process of its own (design: the grading child).
+
+A call has two steps. *Load* hands the sealed draw over, refreshes the output buffers from it and zeroes the
+workspace; *go* starts the clocks. Between calls the child stands still, so nothing is computed unclocked and
+its outputs are read where they lie. Every way a child can go wrong comes back as an Outcome.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Protocol, Self
+
+import numpy as np
+
+from hpcagent_bench.harness import messages
+from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late
+from hpcagent_bench.harness.memory import Draw, Layout, Outputs, layout_for
+
+if TYPE_CHECKING:
+    from hpcagent_bench.toolchain.abi import Binding
+
+__all__ = ["Child", "Draw", "Layout", "Outcome", "layout_for"]
+
+LOAD_TIMEOUT_S = 120.0
+"""Longest time for handing a draw over; the first includes opening the library or compiling."""
+IDLE_CPU_NS = 1_000_000
+"""CPU time that helper threads may use while a draw is handed over, outside the clock."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One call as measured. Times are nanoseconds; all are 0 unless ``status`` is ok.
+
+    ``inside_ns`` is read by the child around the call alone, ``outside_ns`` by the judge around the exchange,
+    and ``cpu_ns`` is CPU time of all the child's threads from GO until they stood, read by the judge.
+    ``detail`` of a failure is one line; where sealing or memory failed, so that the submission is not to
+    blame, it starts with ``seal:`` or ``memory:``.
+    """
+
+    status: Literal["ok", "crash", "timeout", "refused"]
+    inside_ns: int = 0
+    outside_ns: int = 0
+    cpu_ns: int = 0
+    detail: str = ""
+
+
+class Loader(Protocol):
+    """Encodes a load frame for one kind of runner."""
+
+    def __call__(
+        self,
+        binding: Binding,
+        layout: Layout,
+        outputs: Layout,
+        scalars: Mapping[str, int | float],
+        *,
+        new_outputs: bool,
+        workspace_bytes: int,
+    ) -> bytes: ...
+
+
+class Child:
+    """One process of one side, made by ``native`` or ``numba``; it starts while its maker goes on."""
+
+    def __init__(
+        self, process: ChildProcess, binding: Binding, encode: Loader, *, trusted: bool = False
+    ) -> None:
+        self._process = process
+        self._binding = binding
+        self._encode = encode
+        self._trusted = trusted
+        self._greeted = False
+        self._outputs: Outputs | None = None
+        self._failed: Outcome | None = None
+
+    @classmethod
+    def native(
+        cls,
+        library: Path,
+        binding: Binding,
+        *,
+        cores: Sequence[int],
+        memory_bytes: int | None,
+        stack_mb: int,
+        sealed: bool = True,
+    ) -> Child:
+        """A child that calls ``binding.symbol`` of the shared library ``library``.
+
+        ``memory_bytes`` bounds what it allocates beside thread stacks (``stack_mb`` MiB each) and arrays.
+        """
+        from hpcagent_bench.harness.runner import start
+
+        process = start.native(
+            library, binding, cores=cores, memory_bytes=memory_bytes, stack_mb=stack_mb, sealed=sealed
+        )
+        return cls(process, binding, messages.load)
+
+    @classmethod
+    def numba(
+        cls,
+        source: str,
+        function: str,
+        arg_order: Sequence[str],
+        binding: Binding,
+        *,
+        cores: Sequence[int],
+        sealed: bool = True,
+    ) -> Child:
+        """A child that calls the numba function ``function`` of the trusted module text ``source``.
+
+        It takes arrays and scalars by ``arg_order``; it is compiled while the first draw is loaded.
+        """
+        from hpcagent_bench.harness.runner import start
+
+        process = start.numba(source, function, arg_order, cores=cores, sealed=sealed)
+        return cls(process, binding, messages.load_json, trusted=True)
+
+    @property
+    def pid(self) -> int:
+        """The child's process number on this host."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the child can take another call."""
+        return self._failed is None and not self._process.ended
+
+    @property
+    def outputs(self) -> dict[str, np.ndarray]:
+        """Read-only views of the last call's outputs, valid until the next call."""
+        return {} if self._outputs is None else self._outputs.arrays
+
+    def call(
+        self, draw: Draw, scalars: Mapping[str, int | float], *, timeout_s: float, workspace_bytes: int = 0
+    ) -> Outcome:
+        """Call the kernel once on ``draw``; ``timeout_s`` bounds the call alone. A failure ends the child."""
+        if self._failed is not None:
+            return self._failed
+        step = "start"
+        try:
+            self._greet()
+            step = "load"
+            self._load(draw, scalars, workspace_bytes)
+            step = "call"
+            return self._go(timeout_s)
+        except Ended as gone:
+            status: Literal["crash", "refused"] = "refused" if step == "start" else "crash"
+            prefix = "seal: " if step == "start" else ""
+            return self._fail(status, f"{prefix}{gone} ({step})")
+        except Late as late:
+            return self._fail("refused" if step == "start" else "timeout", f"{late} ({step})")
+        except _Refused as refused:
+            return self._fail("refused", str(refused))
+
+    def _fail(self, status: Literal["crash", "timeout", "refused"], detail: str) -> Outcome:
+        self._process.kill()
+        self._failed = Outcome(status, detail=" ".join(detail.split()))
+        return self._failed
+
+    def _greet(self) -> None:
+        """Wait for the child's first word, which comes before any code of a submission is loaded."""
+        if self._greeted:
+            return
+        self._expect(messages.HELLO, START_TIMEOUT_S)
+        if not self._process.pid:
+            raise _Refused("seal: the child's process number is unknown")
+        self._greeted = True
+
+    def _expect(self, wanted: int, timeout_s: float) -> bytes:
+        frame = self._process.receive(timeout_s)
+        found = messages.kind(frame)
+        if found == messages.FAIL:
+            raise _Refused(messages.fail_text(frame))
+        if found != wanted:
+            raise _Refused(f"protocol: frame {found} where {wanted} was due")
+        return frame
+
+    def _load(self, draw: Draw, scalars: Mapping[str, int | float], workspace_bytes: int) -> None:
+        """Hand the draw over and wait until the child is ready; helper threads must rest meanwhile."""
+        draw.seal()
+        part = draw.layout.part(messages.output_names(self._binding))
+        fresh = self._outputs is None or self._outputs.layout != part
+        if fresh:
+            if self._outputs is not None:
+                self._outputs.close()
+            self._outputs = Outputs(part)
+        assert self._outputs is not None
+        frame = self._encode(
+            self._binding, draw.layout, part, scalars, new_outputs=fresh, workspace_bytes=workspace_bytes
+        )
+        before = 0 if self._trusted else self._process.background_cpu_ns()
+        self._process.thaw()
+        self._process.send(frame, (draw.fd, self._outputs.fd) if fresh else (draw.fd,))
+        self._expect(messages.READY, LOAD_TIMEOUT_S)
+        if not self._trusted and self._worked_since(before):
+            raise _Refused("protocol: computed outside the clocked call")
+
+    def _worked_since(self, before: int) -> bool:
+        """Whether helper threads used CPU time while loading; the kernel's counters may lag a tick behind."""
+        if self._process.background_cpu_ns() - before <= IDLE_CPU_NS:
+            return False
+        time.sleep(0.01)
+        return self._process.background_cpu_ns() - before > IDLE_CPU_NS
+
+    def _go(self, timeout_s: float) -> Outcome:
+        """Start the call, stamp it from outside, stop the child."""
+        process = self._process
+        nonce = secrets.randbits(64)
+        frame = messages.go(nonce)
+        if process.waiting() is not None:
+            raise _Refused("protocol: spoke before the call began")
+        cpu = process.cpu_ns()
+        start = time.perf_counter_ns()
+        process.send(frame)
+        answer = process.receive(timeout_s)
+        outside = time.perf_counter_ns() - start
+        process.freeze()
+        cpu = process.cpu_ns() - cpu
+        done = messages.done(answer)
+        if done is None and messages.kind(answer) == messages.FAIL:
+            return self._fail("crash", messages.fail_text(answer))
+        if done is None or done[0] != nonce or process.waiting():
+            raise _Refused("protocol: a forged or repeated answer")
+        if done[1] > outside:
+            raise _Refused(f"protocol: says {done[1]} ns of a call that took {outside} ns")
+        return Outcome("ok", inside_ns=done[1], outside_ns=outside, cpu_ns=max(cpu, 0))
+
+    def close(self) -> None:
+        """End the process and give all memory and descriptors back. May be called again."""
+        self._process.close()
+        if self._outputs is not None:
+            self._outputs.close()
+            self._outputs = None
+        if self._failed is None:
+            self._failed = Outcome("crash", detail="the child was closed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Refused(Exception):
+    """The child broke the protocol or could not start."""

@@ -1,0 +1,76 @@
+"""Builds the runner and the call shims: once per compiler and content, kept in the cache."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness.tool_cache import cached, compiler_version, cpu_model, digest
+from hpcagent_bench.toolchain.abi import C_TYPES, Binding
+from hpcagent_bench.toolchain.flags import compile_command
+
+FOLDER = Path(__file__).resolve().parent
+PLAIN = ("-fno-openmp", "-Wl,--as-needed", "-Wl,-z,relro,-z,now")
+"""The runner itself uses no threads, and its relocations are read-only before anything else is loaded."""
+
+
+def _compile(kind: str, name: str, sources: dict[str, str], main: str, *, shared: bool) -> Path:
+    """Compile ``sources[main]`` (others are headers beside it) to a cached file ``name``."""
+    options = PLAIN if shared else (*PLAIN, "-fPIE", "-pie")
+
+    def command(folder: Path) -> list[str]:
+        out = folder / name
+        return compile_command("c", folder / main, out, extra=options, purpose="runner", shared=shared)
+
+    argv = command(Path("/"))
+    key = digest([*sources.values(), compiler_version(argv[0]), cpu_model(), *argv])
+
+    def make(side: Path) -> None:
+        for file, text in sources.items():
+            (side.parent / file).write_text(text)
+        try:
+            done = subprocess.run(command(side.parent), capture_output=True, text=True, check=False)
+        except FileNotFoundError as missing:
+            raise UserError(f"{argv[0]} is not installed", f"apt-get install {argv[0]}") from missing
+        if done.returncode != 0:
+            raise UserError(f"{argv[0]} cannot build {main}: {done.stderr.strip()[-400:]}", "mend it")
+
+    return cached(kind, key, name, make)
+
+
+def runner() -> Path:
+    """The native runner's program file."""
+    sources = {file: (FOLDER / file).read_text() for file in ("runner.c", "lockdown.h")}
+    return _compile("runner", "runner", sources, "runner.c", shared=False)
+
+
+def shim_source(binding: Binding) -> str:
+    """C source of ``hb_call``, which calls a kernel of this binding: pointers, scalars, workspace."""
+    types: list[str] = []
+    values: list[str] = []
+    for k, arg in enumerate(binding.pointers):
+        types.append(f"{'const ' if arg.const else ''}void *")
+        values.append(f"pointers[{k}]")
+    for k, arg in enumerate(binding.scalars):
+        if arg.dtype not in C_TYPES:
+            raise UserError(f"kernel {binding.kernel}: scalar {arg.name} has type {arg.dtype}", "")
+        types.append(C_TYPES[arg.dtype])
+        values.append(f"scalars[{k}].as_{arg.dtype}")
+    members = " ".join(f"{c} as_{name};" for name, c in C_TYPES.items())
+    return (
+        "#include <stdint.h>\n"
+        f"union scalar {{ {members} }};\n"
+        f"typedef void (*kernel_fn)({', '.join([*types, 'uint8_t *', 'int64_t'])});\n"
+        "void hb_call(void (*kernel)(void), void **pointers, const union scalar *scalars,\n"
+        "             uint8_t *workspace, int64_t bytes)\n"
+        "{\n"
+        "    (void)pointers;\n    (void)scalars;\n"
+        f"    ((kernel_fn)kernel)({', '.join([*values, 'workspace', 'bytes'])});\n"
+        "}\n"
+    )
+
+
+def shim(binding: Binding) -> Path:
+    """The shared library that calls kernels of this binding."""
+    return _compile("shim", "shim.so", {"shim.c": shim_source(binding)}, "shim.c", shared=True)

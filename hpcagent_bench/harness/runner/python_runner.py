@@ -1,0 +1,125 @@
+"""The Python runner: calls one numba function as told over a control socket (frames: harness/messages.py).
+
+    python python_runner.py CONTROL_FD MODULE_FILE FUNCTION ARG,ARG,...
+
+It stands alone (only NumPy and numba), since inside the seal this project is not to be seen.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
+FRAME_MAX = 1 << 16
+LOAD_HEAD = struct.Struct("=IIIIQQQ")
+
+
+class Runner:
+    """One function, its current draw and its output buffers."""
+
+    def __init__(self, control: socket.socket, function: Any, arg_order: list[str]) -> None:
+        self.control = control
+        self.function = function
+        self.arg_order = arg_order
+        self.outputs: mmap.mmap | None = None
+        self.draw: mmap.mmap | None = None
+        self.args: list[Any] = []
+        self.signatures: set[tuple[Any, ...]] = set()
+
+    def load(self) -> None:
+        """Map the draw, refresh the outputs from it, compile for these argument types."""
+        frame, fds, _, _ = socket.recv_fds(self.control, FRAME_MAX, 2)
+        if not frame:
+            os._exit(0)
+        kind, _, _, new_outputs, draw_bytes, output_bytes, _ = LOAD_HEAD.unpack_from(frame)
+        if kind != LOAD:
+            raise RuntimeError("protocol: not a load frame")
+        told = json.loads(frame[LOAD_HEAD.size :])
+        self.args = []
+        if new_outputs:
+            self.outputs = mmap.mmap(fds[1], output_bytes)
+            os.close(fds[1])
+        self.draw = mmap.mmap(fds[0], draw_bytes, mmap.MAP_PRIVATE | mmap.MAP_POPULATE, mmap.PROT_READ)
+        os.close(fds[0])
+        values: dict[str, Any] = {
+            name: np.float64(v) if isinstance(v, float) else np.int64(v)
+            for name, v in told["scalars"].items()
+        }
+        for name, (dtype, shape, offset, target) in told["arrays"].items():
+            values[name] = np.ndarray(shape, dtype, buffer=self.draw, offset=offset)
+            if target >= 0:
+                initial = values[name]
+                values[name] = np.ndarray(shape, dtype, buffer=self.outputs, offset=target)
+                values[name][...] = initial
+        self.args = [values[name] for name in self.arg_order]
+        self.compile()
+
+    def compile(self) -> None:
+        """Compile outside the clock. Read-only arrays are their own numba types."""
+        import numba
+
+        if hasattr(self.function, "compile"):
+            typeof: Callable[[Any], Any] = numba.typeof
+            signature = tuple(typeof(arg) for arg in self.args)
+            if signature not in self.signatures:
+                self.function.compile(signature)
+                self.signatures.add(signature)
+
+    def run(self) -> None:
+        """Wait for GO, call, answer with the clocks' readings."""
+        function: Callable[..., Any] = self.function
+        args = self.args
+        clock = time.clock_gettime_ns
+        frame = self.control.recv(FRAME_MAX)
+        if not frame:
+            os._exit(0)
+        kind, _, nonce = struct.unpack("=IIQ", frame)
+        if kind != GO:
+            raise RuntimeError("protocol: not a go frame")
+        cpu = clock(time.CLOCK_PROCESS_CPUTIME_ID)
+        start = clock(time.CLOCK_MONOTONIC)
+        function(*args)
+        stop = clock(time.CLOCK_MONOTONIC)
+        cpu = clock(time.CLOCK_PROCESS_CPUTIME_ID) - cpu
+        self.control.send(struct.pack("=IIQQQ", DONE, 0, nonce, stop - start, cpu))
+
+
+def main(argv: list[str]) -> int:
+    """Serve calls until the judge closes the socket."""
+    control = socket.socket(fileno=int(argv[1]))
+    try:
+        spec = importlib.util.spec_from_file_location(argv[3], argv[2])
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        runner = Runner(control, getattr(module, argv[3]), argv[4].split(",") if argv[4] else [])
+        os.dup2(1, 2)
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        control.send(struct.pack("=II", HELLO, 0))
+        while True:
+            runner.load()
+            control.send(struct.pack("=II", READY, 0))
+            runner.run()
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        control.send(struct.pack("=II", FAIL, 0) + text.encode()[:1000])
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,294 @@
+/* Runs one compiled kernel, one call at a time, as told over a control socket.
+ *
+ *   runner launch CORES STACK DATA FILE -- PROGRAM ARGS...   bind and limit this process, then become PROGRAM
+ *   runner serve CONTROL_FD SHIM LIBRARY SYMBOL STRICT       serve calls of SYMBOL until the socket closes
+ *
+ * CORES is "0,2,3"; STACK, DATA and FILE are bytes, 0 for no limit. STRICT 1 makes a missing system-call filter fatal.
+ * Frames: see hpcagent_bench/harness/messages.py. Clocks: CLOCK_MONOTONIC around the call and nothing else.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lockdown.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14; older kernels refuse it */
+#endif
+
+enum kind { HELLO = 1, LOAD, READY, GO, DONE, FAIL };
+enum { FRAME_MAX = 1 << 16, MAX_ARGS = 256, WORKSPACE_ALIGN = 256, HUGE_PAGE = 2 << 20 };
+
+struct go_frame { uint32_t kind, pad; uint64_t nonce; };
+struct done_frame { uint32_t kind, pad; uint64_t nonce, inside_ns, cpu_ns; };
+struct load_frame {
+    uint32_t kind, n_pointers, n_scalars, new_outputs;
+    uint64_t draw_bytes, output_bytes, workspace_bytes;
+};
+struct pointer_frame { uint64_t draw_offset, bytes; int64_t output_offset; };
+
+struct mapping { char *base; size_t bytes; };
+typedef void (*kernel_fn)(void);
+typedef void (*shim_fn)(kernel_fn kernel, void **pointers, const void *scalars, uint8_t *workspace, int64_t bytes);
+
+struct call {
+    int control;
+    const char *library, *symbol;
+    shim_fn shim;
+    kernel_fn kernel;
+    struct mapping draw, outputs, workspace;
+    void *pointers[MAX_ARGS];
+    uint64_t scalars[MAX_ARGS];
+    int64_t workspace_bytes;
+};
+
+_Noreturn static void fail(int control, const char *format, ...)
+{
+    struct { uint32_t kind, pad; char text[1024]; } frame = {.kind = FAIL};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(frame.text, sizeof frame.text, format, args);
+    va_end(args);
+    send(control, &frame, 8 + strlen(frame.text), MSG_NOSIGNAL);
+    _exit(3);
+}
+
+static void reply(const struct call *call, const void *frame, size_t bytes)
+{
+    ssize_t sent;
+    do
+        sent = send(call->control, frame, bytes, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    if (sent < 0)
+        _exit(0);
+}
+
+/* One frame and the descriptors that came with it; the judge having gone is the normal end. */
+static size_t receive(const struct call *call, void *frame, size_t room, int fds[2])
+{
+    union { char raw[CMSG_SPACE(2 * sizeof(int))]; struct cmsghdr align; } control;
+    struct iovec part = {.iov_base = frame, .iov_len = room};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    message.msg_control = control.raw;
+    message.msg_controllen = sizeof control.raw;
+    ssize_t got;
+    do
+        got = recvmsg(call->control, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got <= 0)
+        _exit(0);
+    fds[0] = fds[1] = -1;
+    for (struct cmsghdr *part_of = CMSG_FIRSTHDR(&message); part_of; part_of = CMSG_NXTHDR(&message, part_of))
+        if (part_of->cmsg_level == SOL_SOCKET && part_of->cmsg_type == SCM_RIGHTS)
+            memcpy(fds, CMSG_DATA(part_of), part_of->cmsg_len - CMSG_LEN(0));
+    return (size_t)got;
+}
+
+static void unmap(struct mapping *mapping)
+{
+    if (mapping->base)
+        munmap(mapping->base, mapping->bytes);
+    mapping->base = NULL;
+    mapping->bytes = 0;
+}
+
+/* Map `fd` (or fresh memory, fd -1) at a huge-page boundary, so that the kernel may back it by huge pages. */
+static char *map_aligned(const struct call *call, const char *what, size_t bytes, int protection, int flags, int fd)
+{
+    char *reserved = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        fail(call->control, "memory: cannot reserve %zu bytes for %s: %s", bytes, what, strerror(errno));
+    char *base = (char *)(((uintptr_t)reserved + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+    if (base > reserved)
+        munmap(reserved, (size_t)(base - reserved));
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), end = (bytes + page - 1) & ~(page - 1);
+    munmap(base + end, (size_t)(reserved + HUGE_PAGE - base));
+    if (mmap(base, bytes, protection, flags | MAP_FIXED, fd, 0) == MAP_FAILED)
+        fail(call->control, "memory: cannot map %zu bytes for %s: %s", bytes, what, strerror(errno));
+    madvise(base, bytes, MADV_HUGEPAGE);
+    return base;
+}
+
+/* Fill the page table now, so that no call pays for the first read of a page. */
+static void populate(const struct mapping *mapping)
+{
+    if (madvise(mapping->base, mapping->bytes, MADV_POPULATE_READ) == 0)
+        return;
+    for (size_t at = 0; at < mapping->bytes; at += 4096)
+        (void)*(volatile const char *)(mapping->base + at);
+}
+
+static void map_outputs(struct call *call, size_t bytes, int fd)
+{
+    unmap(&call->outputs);
+    call->outputs.base = map_aligned(call, "outputs", bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+    call->outputs.bytes = bytes;
+    madvise(call->outputs.base, bytes, MADV_DONTFORK);
+    close(fd);
+}
+
+static void prepare_workspace(struct call *call, size_t bytes)
+{
+    if (bytes > call->workspace.bytes) {
+        unmap(&call->workspace);
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        call->workspace.base = map_aligned(call, "workspace", bytes, PROT_READ | PROT_WRITE, flags, -1);
+        call->workspace.bytes = bytes;
+    }
+    if (bytes)
+        memset(call->workspace.base, 0, bytes);
+    call->workspace_bytes = (int64_t)bytes;
+}
+
+/* The kernel's library comes last: by then no descriptor of shared memory is open in this process. */
+static void open_library(struct call *call)
+{
+    void *handle = dlopen(call->library, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        fail(call->control, "library: %s", dlerror());
+    call->kernel = (kernel_fn)dlsym(handle, call->symbol);
+    if (!call->kernel)
+        fail(call->control, "library: no symbol %s", call->symbol);
+}
+
+/* Map the draw, refresh the output buffers from it, zero the workspace. */
+static void load(struct call *call)
+{
+    static _Alignas(8) char frame[FRAME_MAX];
+    int fds[2];
+    size_t got = receive(call, frame, sizeof frame, fds);
+    const struct load_frame *head = (const struct load_frame *)frame;
+    size_t need = sizeof *head;
+    if (got >= need)
+        need += head->n_pointers * sizeof(struct pointer_frame) + head->n_scalars * sizeof(uint64_t);
+    if (got != need || head->kind != LOAD || head->n_pointers > MAX_ARGS || head->n_scalars > MAX_ARGS || fds[0] < 0)
+        fail(call->control, "protocol: not a load frame");
+    if (head->new_outputs)
+        map_outputs(call, head->output_bytes, fds[1]);
+    unmap(&call->draw);
+    call->draw.base = map_aligned(call, "inputs", head->draw_bytes, PROT_READ, MAP_PRIVATE, fds[0]);
+    call->draw.bytes = head->draw_bytes;
+    populate(&call->draw);
+    close(fds[0]);
+    const struct pointer_frame *pointer = (const struct pointer_frame *)(head + 1);
+    for (uint32_t k = 0; k < head->n_pointers; k++) {
+        call->pointers[k] = call->draw.base + pointer[k].draw_offset;
+        if (pointer[k].output_offset >= 0) {
+            call->pointers[k] = call->outputs.base + pointer[k].output_offset;
+            memcpy(call->pointers[k], call->draw.base + pointer[k].draw_offset, pointer[k].bytes);
+        }
+    }
+    memcpy(call->scalars, pointer + head->n_pointers, head->n_scalars * sizeof(uint64_t));
+    prepare_workspace(call, head->workspace_bytes);
+    if (!call->kernel)
+        open_library(call);
+}
+
+static inline uint64_t now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void run(struct call *call)
+{
+    struct go_frame go;
+    int fds[2];
+    if (receive(call, &go, sizeof go, fds) != sizeof go || go.kind != GO)
+        fail(call->control, "protocol: not a go frame");
+    uint8_t *workspace = call->workspace_bytes ? (uint8_t *)call->workspace.base : NULL;
+    uint64_t cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+    now(CLOCK_MONOTONIC); /* the clock's own code and data are in cache before it counts */
+    uint64_t start = now(CLOCK_MONOTONIC);
+    call->shim(call->kernel, call->pointers, call->scalars, workspace, call->workspace_bytes);
+    uint64_t stop = now(CLOCK_MONOTONIC);
+    struct done_frame done = {.kind = DONE, .nonce = go.nonce, .inside_ns = stop - start};
+    done.cpu_ns = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    reply(call, &done, sizeof done);
+}
+
+/* As process 1 of its namespace this process is spared its own default signals, abort()'s among them. */
+static void on_abort(int signal_number)
+{
+    _exit(128 + signal_number);
+}
+
+_Noreturn static void serve(char **argv)
+{
+    static struct call call;
+    call.control = atoi(argv[0]);
+    call.library = argv[2];
+    call.symbol = argv[3];
+    dup2(STDOUT_FILENO, STDERR_FILENO); /* from here on nothing is read from this process but its frames */
+    void *handle = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    call.shim = handle ? (shim_fn)dlsym(handle, "hb_call") : NULL;
+    if (!call.shim)
+        fail(call.control, "seal: cannot load the call shim: %s", dlerror());
+    signal(SIGABRT, on_abort);
+    if (hb_lockdown() != 0 && atoi(argv[4]))
+        fail(call.control, "seal: this kernel has no system-call filter: %s", strerror(errno));
+    uint32_t hello[2] = {HELLO, 0}, ready[2] = {READY, 0};
+    reply(&call, hello, sizeof hello);
+    for (;;) {
+        load(&call);
+        reply(&call, ready, sizeof ready);
+        run(&call);
+    }
+}
+
+/* Never above the hard limit that this process was given; 0 leaves the limit as it is. */
+static void limit(int resource, rlim_t soft, int bind_hard)
+{
+    struct rlimit old;
+    if (getrlimit(resource, &old) != 0)
+        return;
+    if (soft > old.rlim_max)
+        soft = old.rlim_max;
+    struct rlimit fresh = {.rlim_cur = soft, .rlim_max = bind_hard ? soft : old.rlim_max};
+    setrlimit(resource, &fresh);
+}
+
+static int launch(char **argv)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    for (char *next = argv[0]; *next; next += *next == ',')
+        CPU_SET((int)strtol(next, &next, 10), &cores);
+    if (CPU_COUNT(&cores) && sched_setaffinity(0, sizeof cores, &cores) != 0) {
+        fprintf(stderr, "cannot bind to cores %s: %s\n", argv[0], strerror(errno));
+        return 4;
+    }
+    rlim_t stack = strtoull(argv[1], NULL, 10), data = strtoull(argv[2], NULL, 10), file = strtoull(argv[3], NULL, 10);
+    limit(RLIMIT_CORE, 0, 1);
+    if (stack)
+        limit(RLIMIT_STACK, stack, 0);
+    if (data)
+        limit(RLIMIT_DATA, data, 1);
+    if (file)
+        limit(RLIMIT_FSIZE, file, 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    execv(argv[5], argv + 5);
+    fprintf(stderr, "cannot start %s: %s\n", argv[5], strerror(errno));
+    return 4;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 7 && !strcmp(argv[1], "serve"))
+        serve(argv + 2);
+    if (argc > 7 && !strcmp(argv[1], "launch"))
+        return launch(argv + 2);
+    fprintf(stderr, "usage: runner launch CORES STACK DATA FILE -- PROGRAM ARGS... | serve FD SHIM LIB SYMBOL STRICT\n");
+    return 2;
+}
