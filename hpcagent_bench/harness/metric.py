@@ -82,7 +82,9 @@ def score_cells_for(
         fuzz.pool_seed(seed, kernel.name, sizing.rung_name(sizes), "shape", str(i), i)
         for i in range(protocol.inputs)
     ]
-    final = timed_cells_for(kernel, sizes, settings, protocols.credited(settings.measurement.credited_protocol))
+    final = timed_cells_for(
+        kernel, sizes, settings, protocols.credited(settings.measurement.credited_protocol)
+    )
     taken = [cell.sizes for cell in final]
     cells = _deal(kernel, sizes, settings, protocol.inputs, seeds)
     if any(cell.sizes in taken for cell in cells):

@@ -7,9 +7,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from scipy import stats
-
 from hpcagent_bench import protocols
 
 EXACT_LIMIT = 10
@@ -45,11 +42,18 @@ def mannwhitney_p(low: Sequence[float], high: Sequence[float]) -> float:
     """
     n = len(low)
     if max(n, len(high)) > EXACT_LIMIT:
+        from scipy import stats  # slow to import, and the credited protocols never come here
+
         return float(stats.mannwhitneyu(low, high, alternative="less", method="asymptotic").pvalue)
-    ranks = stats.rankdata(np.concatenate([np.asarray(low, float), np.asarray(high, float)]))
-    observed = float(ranks[:n].sum())
-    sums = [sum(chosen) for chosen in itertools.combinations(ranks.tolist(), n)]
+    ranks = _midranks([*low, *high])
+    observed = sum(ranks[:n])
+    sums = [sum(chosen) for chosen in itertools.combinations(ranks, n)]
     return sum(s <= observed for s in sums) / len(sums)
+
+
+def _midranks(values: Sequence[float]) -> list[float]:
+    """Ranks from 1; equal values share the mean of theirs. Halves at most, so sums are exact."""
+    return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
 
 
 def reduce_mannwhitney_delta(
@@ -72,9 +76,7 @@ def reduce_mannwhitney_delta(
     faster = median_mine < median_theirs
     p_value = mannwhitney_p(mine, theirs) if faster else mannwhitney_p(theirs, mine)
     significant = p_value < p
-    return Reduction(
-        ratio if significant else 1.0, ratio, p_value, significant, median_mine, median_theirs
-    )
+    return Reduction(ratio if significant else 1.0, ratio, p_value, significant, median_mine, median_theirs)
 
 
 def guillotine_ns(baseline_ns: float, factor: float, floor_s: float) -> float | None:

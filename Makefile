@@ -1,0 +1,56 @@
+# Two commands: `make quickstart` runs the benchmark here, `make test` passes its tests. Each sets itself up.
+SHELL := /bin/bash
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PIP := $(PYTHON) -m pip --disable-pip-version-check -q
+
+RUN_PACKAGES := gcc=gcc g++=g++ gfortran=gfortran bwrap=bubblewrap taskset=util-linux
+TEST_PACKAGES := $(RUN_PACKAGES) sbatch=slurm-wlm slurmctld=slurmctld slurmd=slurmd slurmdbd=slurmdbd \
+	munged=munge mariadbd=mariadb-server git=git
+
+.PHONY: quickstart test test-fast lint format bench clean help
+
+help:  ## what can be typed
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+quickstart: $(VENV)/.installed system-run  ## run eight kernels, two setups, on this machine
+	$(PYTHON) -m experiments.launch +study=quickstart --yes
+
+test: $(VENV)/.installed-dev system-test  ## all tests, the real Slurm included
+	$(PYTHON) -m pytest
+
+test-fast: $(VENV)/.installed-dev system-run  ## the tests that need no Slurm
+	$(PYTHON) -m pytest -m "not slurm"
+
+lint: $(VENV)/.installed-dev  ## ruff and mypy strict
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.installed-dev  ## let ruff write the layout
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+bench: $(VENV)/.installed-dev system-run  ## what a grade costs on this machine
+	$(PYTHON) -m bench.judge_cost
+
+clean:  ## remove the virtual environment and caches of this checkout
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+
+.PHONY: system-run system-test
+system-run:
+	@scripts/system_packages.sh $(RUN_PACKAGES)
+system-test:
+	@scripts/system_packages.sh $(TEST_PACKAGES)
+
+# system-run comes first: without python3-venv there is no virtual environment to make
+$(VENV)/bin/python: | system-run
+	python3 -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install -e '.[dev]'
+	touch $@ $(VENV)/.installed

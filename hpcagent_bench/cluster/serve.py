@@ -1,0 +1,160 @@
+"""Starting one judge: its settings, its shard, a loopback port chosen by the kernel, and its files."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from hpcagent_bench import config, paths, protocols, results_db, seal
+from hpcagent_bench.cluster.desk import Desk
+from hpcagent_bench.cluster.judge_service import Office, create_app, warm_corpus
+from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness.context import GradingContext, load_seeds
+
+GRACE_S = 5
+"""How long a stopping judge lets open answers finish."""
+
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """One judge. ``run_dir`` is the job's folder; ``cores`` are the timed ones, empty for the last core."""
+
+    run_dir: Path
+    rank: int = 0
+    cores: tuple[int, ...] = ()
+    seeds: Path | None = None
+    record: bool = False
+    host: str = "127.0.0.1"
+    port: int = 0
+    with_parent: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The judge's own folder in the job's."""
+        return self.run_dir / "judge" / f"rank-{self.rank}"
+
+    @property
+    def shard(self) -> Path:
+        """The database this rank alone writes."""
+        return self.folder / f"hpcagent_bench{self.rank}.db"
+
+
+class ProgressFile:
+    """Says in ``progress.json`` what the judge is doing; a reader never sees half of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._facts: dict[str, object] = {}
+        self._guard = threading.Lock()
+
+    def __call__(self, phase: str, **facts: object) -> None:
+        """Note a phase. ``grading`` starts a new set of facts; ``idle`` clears them."""
+        with self._guard:
+            if phase in ("grading", "idle"):
+                self._facts = {}
+            self._facts.update(facts)
+            body = {"phase": phase, **self._facts, "ts": time.time()}
+            side = self.path.with_suffix(".tmp")
+            try:
+                side.write_text(json.dumps(body))
+                side.replace(self.path)
+            except OSError:
+                return  # a full disk must not spoil a grade for want of a progress line
+
+
+class JudgeServer(uvicorn.Server):
+    """Tells where it listens once it really does."""
+
+    def __init__(self, settings: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(settings)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then announce."""
+        await super().startup(sockets)
+        self._announce()
+
+
+def timed_cores(asked: tuple[int, ...]) -> tuple[int, ...]:
+    """The cores grading children are pinned to; they must be in this process's real affinity mask."""
+    granted = sorted(os.sched_getaffinity(0))
+    if not asked:
+        return (granted[-1],)
+    missing = [core for core in asked if core not in granted]
+    if missing:
+        raise UserError(
+            f"--cores {','.join(map(str, asked))}: core {missing[0]} is not granted to this process",
+            f"granted are {','.join(map(str, granted))}",
+        )
+    return asked
+
+
+def end_with_parent() -> None:
+    """Have the kernel send SIGTERM when the process that started this one dies."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) -> Office:
+    """Check everything a judge needs before it serves: seal, protocol, seeds, corpus, shard."""
+    if settings.grading.seal:
+        seal.require_user_namespaces()
+    protocols.credited(settings.measurement.credited_protocol)
+    warm_corpus()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    seeds = load_seeds(options.seeds)
+    progress = ProgressFile(options.folder / "progress.json")
+    context = GradingContext(settings, sizes, timed_cores(options.cores), seeds, progress)
+    if options.record and not options.shard.exists():
+        results_db.create(options.shard)
+    tokens = options.run_dir / "fused-tokens"
+    shared = options.run_dir / "shared"
+    return Office(
+        Desk(context, options.shard if options.record else None),
+        options.rank,
+        settings,
+        tokens if tokens.is_dir() else None,
+        shared if shared.is_dir() else None,
+    )
+
+
+def serve(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) -> None:
+    """Serve until SIGTERM or SIGINT. Prints the address and writes it to ``service.json``."""
+    if options.with_parent:
+        end_with_parent()
+    office = make_office(options, settings, sizes)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((options.host, options.port))
+    url = f"http://{options.host}:{listener.getsockname()[1]}"
+
+    def announce() -> None:
+        body = {"url": url, "pid": os.getpid(), "rank": options.rank}
+        paths.write_atomic(options.folder / "service.json", json.dumps(body))
+        office.desk.context.progress("idle")
+        print(f"judge rank {options.rank} serves at {url}", flush=True)
+
+    server = JudgeServer(
+        uvicorn.Config(
+            create_app(office),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_S,
+        ),
+        announce,
+    )
+    server.run(sockets=[listener])

@@ -1,0 +1,127 @@
+"""What a grade is made with: settings, cores, secret seeds, and what this judge process remembers."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from hpcagent_bench import config
+from hpcagent_bench.corpus import precision
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness.denominator import RaceMemory
+from hpcagent_bench.harness.references import References
+from hpcagent_bench.toolchain.abi import Binding, binding
+
+SEEDS_FILE = Path(__file__).parent / "hidden_tests" / "secret_seeds.json"
+
+
+@dataclass(frozen=True)
+class GradingSeeds:
+    """Seeds of /score, /submit and the re-verification; public ones never credit anything."""
+
+    first: int
+    second: int
+    third: int
+    public: bool = False
+
+
+DEVELOPMENT_SEEDS = GradingSeeds(first=101, second=202, third=303, public=True)
+"""Known to everybody: for trying things out. A recording judge refuses them (503 public_seeds)."""
+
+
+def load_seeds(path: Path | None = None) -> GradingSeeds:
+    """Secret seeds of ``path`` (default: the judge's own file), else the development seeds."""
+    chosen = path or SEEDS_FILE
+    if not chosen.exists():
+        if path is not None:
+            raise UserError(f"no seeds file at {path}", "make one with: hpcagent-bench seeds new FILE")
+        return DEVELOPMENT_SEEDS
+    try:
+        raw = json.loads(chosen.read_text())
+        return GradingSeeds(int(raw["first"]), int(raw["second"]), int(raw["third"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{chosen}: not a seeds file ({error})", "make one with: hpcagent-bench seeds new FILE"
+        ) from error
+
+
+def reference_call(kernel: Kernel) -> Callable[[dict[str, npt.NDArray[Any]]], None]:
+    """The NumPy reference at preset S as a function of its arrays, which it changes in place."""
+    function = kernel.load_numpy()
+    scalars = kernel.scalars({**kernel.configs[0], **kernel.presets["S"]})
+
+    def call(arrays: dict[str, npt.NDArray[Any]]) -> None:
+        function(*(arrays[name] if name in arrays else scalars[name] for name in kernel.arg_order))
+
+    return call
+
+
+def no_progress(phase: str, **facts: object) -> None:
+    """The progress sink of a grade nobody watches."""
+
+
+@dataclass
+class GradingContext:
+    """Everything a grade needs besides the submission. One per judge process; not thread-safe."""
+
+    settings: config.Judge
+    sizes: config.Sizes
+    cores: tuple[int, ...]
+    seeds: GradingSeeds
+    progress: Callable[..., None] = no_progress
+    memory: RaceMemory = field(default_factory=RaceMemory)
+    references: References = field(init=False)
+    _written: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.references = References(self.settings, self.cores)
+
+    @property
+    def threads(self) -> int:
+        """Threads for drawing and comparing: every core this process may use, since nothing is timed then."""
+        return len(os.sched_getaffinity(0))
+
+    def binding(self, kernel: Kernel) -> Binding:
+        """The kernel's call at the judged datatype."""
+        return binding(kernel, self.settings.service.datatype)
+
+    def budget_s(self, kernel: Kernel) -> float:
+        """The whole budget of one call, in seconds (timeouts.kernel_s*)."""
+        limits = self.settings.timeouts
+        if limits.kernel_s_override is not None:
+            return limits.kernel_s_override
+        return limits.kernel_s_by_level.get(kernel.level, limits.kernel_s)
+
+    def tolerances(self, kernel: Kernel, params: dict[str, int | float]) -> dict[str, precision.Tolerance]:
+        """The band of every graded output at these sizes; the written extents are probed once a kernel."""
+        if kernel.name not in self._written:
+            self._written[kernel.name] = precision.write_probe(kernel, reference_call(kernel))
+        written = self._written[kernel.name]
+        return {
+            name: precision.tolerance(kernel, name, params, self.settings.service.datatype, written.get(name))
+            for name in kernel.outputs
+        }
+
+    @contextlib.contextmanager
+    def timing(self) -> Iterator[None]:
+        """Hold measurement.timing_lock, so that graders sharing a host never time at once."""
+        path = self.settings.measurement.timing_lock
+        if not path:
+            yield
+            return
+        with Path(path).open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def close(self) -> None:
+        """End the children kept alive between grades."""
+        self.references.close()

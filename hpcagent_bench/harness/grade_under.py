@@ -1,0 +1,51 @@
+"""Grades of the two routes: a preview for steering, a final that counts (scoring.md 1.1, 1.7)."""
+
+from __future__ import annotations
+
+from hpcagent_bench import protocols
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness import metric, rep_variation, scoring
+from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.grading import InputMeasurement, input_seeds
+from hpcagent_bench.harness.race import RaceResult
+from hpcagent_bench.harness.submission import Settings, Submission
+
+
+def preview_settings(context: GradingContext, kernel: Kernel) -> Settings:
+    """/score: the preview protocol on two inputs of its own, from the first secret seed."""
+    protocol = protocols.get(context.settings.measurement.preview_protocol)
+    seed = context.seeds.first
+    cells = metric.score_cells_for(kernel, context.sizes, context.settings, protocol, seed)
+    return Settings(protocol, cells, seed)
+
+
+def final_settings(context: GradingContext, kernel: Kernel) -> Settings:
+    """/submit: the credited protocol, values from the second secret seed salted for this call."""
+    protocol = protocols.credited(context.settings.measurement.credited_protocol)
+    cells = metric.timed_cells_for(kernel, context.sizes, context.settings, protocol)
+    return Settings(protocol, cells, rep_variation.salted(context.seeds.second, rep_variation.fresh_nonce()))
+
+
+def score_grade(context: GradingContext, submission: Submission) -> scoring.Verdict:
+    """The preview grade of /score."""
+    return scoring.score(context, submission, preview_settings(context, submission.kernel))
+
+
+def final_grade(context: GradingContext, submission: Submission) -> scoring.Verdict:
+    """The credited grade, the same code for /submit and for a later grade under the protocol."""
+    return scoring.score(context, submission, final_settings(context, submission.kernel))
+
+
+def submit_grade(context: GradingContext, submission: Submission) -> scoring.Verdict:
+    """/submit is its own final grade (scoring.md 1.1)."""
+    return final_grade(context, submission)
+
+
+def time_baseline(context: GradingContext, kernel: Kernel) -> RaceResult:
+    """Race the references on the first preview input, without a candidate (GET /baseline)."""
+    settings = preview_settings(context, kernel)
+    cell = settings.cells[0]
+    measurement = InputMeasurement(context, kernel, cell, settings.protocol, start_candidate=None)
+    result = measurement.run(input_seeds(context, kernel, cell, settings.seed, settings.protocol))
+    assert result.race is not None  # without a candidate nothing ends the input early
+    return result.race

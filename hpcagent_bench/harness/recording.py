@@ -1,0 +1,188 @@
+"""A verdict as rows of the results database (scoring.md 1.6, 3.2; facts 6)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from hpcagent_bench import config, paths, results_db
+from hpcagent_bench.corpus import spec
+from hpcagent_bench.harness import timing
+from hpcagent_bench.harness.scoring import ScoredInput, Verdict
+from hpcagent_bench.results_rows import Kind
+from hpcagent_bench.stats import score_rule
+
+
+def credited_ratios(inputs: Sequence[ScoredInput]) -> list[float]:
+    """The r_j that count into S_i: inputs timed, graded, correct and not suspect."""
+    return [i.ratio for i in inputs if i.valid]
+
+
+def cells_of(verdict: Verdict) -> tuple[results_db.Cell, ...]:
+    """One row per input of the grade; inputs never reached are ``uncovered``."""
+    rows = [_cell(i) for i in verdict.inputs]
+    for cell in verdict.settings.cells[len(verdict.inputs) :]:
+        rows.append(
+            results_db.Cell(
+                cell.index, cell.label, shape=cell.params, timed=False, ratio=1.0, status="uncovered"
+            )
+        )
+    return tuple(rows)
+
+
+def _cell(scored: ScoredInput) -> results_db.Cell:
+    result, race, reduction = scored.result, scored.result.race, scored.result.reduction
+    row = results_db.Cell(
+        cell=result.cell.index,
+        label=result.cell.label,
+        shape=result.cell.params,
+        timed=reduction is not None,
+        correct=result.correct,
+        suspect=bool(scored.suspect),
+        ratio=scored.ratio,
+        residency="host",
+        timer="host-monotonic",
+        status="graded" if reduction is not None else "unmeasured",
+        reason=scored.suspect or result.runs.failed or _stopped(result.runs.stopped_at_ns),
+    )
+    if race is not None:
+        row = dataclasses.replace(
+            row,
+            baseline=race.winner,
+            baseline_candidates="+".join(sorted(race.times)),
+            race_leader=race.leader,
+            race_leader_source=race.leader_source,
+            race_cuts=race.cuts,
+            baseline_ns=float(statistics.median(race.baseline)),
+        )
+    if reduction is not None:
+        row = dataclasses.replace(
+            row,
+            significant=reduction.significant,
+            p_value=reduction.p_value,
+            native_ns=reduction.candidate,
+            residual_ns=_clock_gap(result.runs.outside, result.runs.inside),
+        )
+    return row
+
+
+def _stopped(cap_ns: float | None) -> str:
+    return "" if cap_ns is None else f"stopped at {cap_ns / 1e9:.3g} s, graded on one complete run"
+
+
+def _clock_gap(outside: Sequence[int], inside: Sequence[int]) -> float | None:
+    gaps = [o - i for o, i in zip(outside, inside, strict=True)]
+    return float(statistics.median(gaps)) if gaps else None
+
+
+def grade_of(
+    verdict: Verdict,
+    kind: Kind,
+    settings: config.Judge,
+    *,
+    request_id: str,
+    optimizer: str | None = None,
+    tokens: int | None = None,
+) -> results_db.Grade:
+    """The grade row of a verdict. Only a final grade of a solved task under seal carries a credit."""
+    reductions = [i.result.reduction for i in verdict.inputs if i.result.reduction is not None]
+    races = [i.result.race for i in verdict.inputs if i.result.race is not None]
+    kernel, build = verdict.submission.kernel, verdict.build
+    return results_db.Grade(
+        kernel=kernel.name,
+        kind=kind,
+        request_id=request_id,
+        optimizer=optimizer,
+        tokens_so_far=tokens,
+        preset=verdict.settings.cells[0].preset,
+        datatype=settings.service.datatype,
+        source_mode=verdict.submission.source_mode,
+        baseline=statistics.mode([r.winner for r in races]) if races else None,
+        grading_protocol=verdict.bracket,
+        timing_reduction=verdict.settings.protocol.stamp,
+        baseline_policy=settings.measurement.baseline_race,
+        denominator=verdict.denominator,
+        score_rule=score_rule.SCORE_RULE if is_credited(verdict, settings) else None,
+        requested_build=list(verdict.submission.build),
+        build_commands=[shlex.join(argv) for argv in build.commands] if build else None,
+        build_ok=build.ok if build else None,
+        correct=None if verdict.fault else verdict.correct,
+        status=verdict.status,
+        reason=verdict.reason or None,
+        speedup=score_rule.geometric_mean([r.ratio for r in reductions]) if reductions else 0.0,
+        credited_speedup=verdict.score.score if is_credited(verdict, settings) else None,
+        suspect=verdict.suspect,
+        baseline_ns=_mean_ns([r.baseline for r in reductions]),
+        native_ns=_mean_ns([r.candidate for r in reductions]),
+        detail=_detail(verdict),
+        workspace_bytes=verdict.submission.workspace_bytes,
+        node=platform.node(),
+        cpu=cpu_model(),
+        commit_sha=commit(),
+        task_hash=spec.task_fingerprint(kernel),
+        cells=cells_of(verdict),
+        sources=(results_db.Source("host", verdict.submission.language, verdict.submission.source),),
+    )
+
+
+def final_of(verdict: Verdict, submit: results_db.Grade) -> results_db.Grade | None:
+    """The final row beside an accepted submit: the same numbers and cells, status ``graded``."""
+    if not verdict.correct:
+        return None
+    return dataclasses.replace(
+        submit, kind="final", status="graded", correct=verdict.solved, call_index=None, sources=()
+    )
+
+
+def is_credited(verdict: Verdict, settings: config.Judge) -> bool:
+    """Solved, stamped by the credited protocol, and sealed (scoring.md 1.6)."""
+    stamp = verdict.settings.protocol.stamp
+    sealed = verdict.bracket.startswith("sealed-")
+    return (
+        verdict.solved and sealed and timing.credited_protocol(stamp, settings.measurement.credited_protocol)
+    )
+
+
+def _mean_ns(values: Sequence[float]) -> float | None:
+    positive = [v for v in values if v > 0]
+    return score_rule.geometric_mean(positive) if positive else None
+
+
+def _detail(verdict: Verdict) -> str | None:
+    """What a reader should know besides the numbers: references lost, the spread over the inputs."""
+    lost = {k: v for i in verdict.inputs if i.result.race for k, v in i.result.race.lost.items()}
+    notes = [f"reference {kind} lost ({why})" for kind, why in sorted(lost.items())]
+    if verdict.solved:
+        notes.append(f"gsd {verdict.score.gsd:.4f} over {verdict.score.inputs} inputs")
+    return "; ".join(notes) or None
+
+
+@functools.cache
+def cpu_model() -> str:
+    """The processor's name as the kernel tells it."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of this code: ``HPCAGENT_BENCH_COMMIT``, else the checkout's; None when unknown."""
+    told = os.environ.get("HPCAGENT_BENCH_COMMIT")
+    if told:
+        return told
+    asked = subprocess.run(
+        ["git", "-C", str(paths.project_root()), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return asked.stdout.strip() or None

@@ -1,0 +1,89 @@
+"""The judge's own references: emitted, built once, started as sealed children (scoring.md 1.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hpcagent_bench import config, translators
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness import sandbox
+from hpcagent_bench.harness.native_call import Child
+from hpcagent_bench.toolchain.abi import Binding, binding
+
+
+class JudgeFault(Exception):
+    """The judge cannot answer; never the submission's fault (status score_error)."""
+
+
+@dataclass
+class References:
+    """Reference children of the kernel being graded.
+
+    The numba child stays alive between grades of one kernel, since importing and compiling cost
+    more than all its calls; another kernel's grade closes it. The C child is one process an input,
+    like the candidate it is compared with.
+    """
+
+    settings: config.Judge
+    cores: tuple[int, ...]
+    _kernel: str = ""
+    _numba: Child | None = field(default=None, repr=False)
+
+    def start(self, kernel: Kernel, kind: str) -> Child:
+        """A child ready for calls of ``kind``; JudgeFault when the reference cannot be built."""
+        self._keep_only(kernel.name)
+        call = binding(kernel, self.settings.service.datatype)
+        starters: dict[str, Callable[[Kernel, Binding], Child]] = {
+            "c": self._start_c,
+            "numba": self._start_numba,
+        }
+        return starters[kind](kernel, call)
+
+    def close(self) -> None:
+        """End every child kept alive."""
+        if self._numba is not None:
+            self._numba.close()
+        self._numba = None
+
+    def discard(self, kind: str, child: Child) -> None:
+        """Take back a child after an input: a healthy numba child is kept, every other one ends."""
+        if kind == "numba" and child.alive and child is self._numba:
+            return
+        if child is self._numba:
+            self._numba = None
+        child.close()
+
+    def _keep_only(self, kernel: str) -> None:
+        if kernel != self._kernel:
+            self.close()
+            self._kernel = kernel
+
+    def _start_c(self, kernel: Kernel, call: Binding) -> Child:
+        source = translators.emit(kernel, "c", self.settings.service.datatype)
+        built = sandbox.build_reference(source, "c", kernel.symbol)
+        if not built.ok or built.library is None:
+            raise JudgeFault(f"the C reference of {kernel.name} does not build: {built.log[-500:]}")
+        # sequential by definition: one core, whatever the candidate is granted
+        return Child.native(
+            built.library,
+            call,
+            cores=self.cores[:1],
+            memory_bytes=int(self.settings.limits.kernel_memory_gb * 2**30),
+            stack_mb=self.settings.limits.thread_stack_mb,
+            sealed=self.settings.grading.seal,
+        )
+
+    def _start_numba(self, kernel: Kernel, call: Binding) -> Child:
+        if self._numba is not None and self._numba.alive:
+            return self._numba
+        source = translators.emit(kernel, "numba", self.settings.service.datatype)
+        self._numba = Child.numba(
+            source,
+            kernel.function,
+            kernel.arg_order,
+            call,
+            cores=self.cores,
+            sealed=self.settings.grading.seal,
+        )
+        return self._numba

@@ -1,0 +1,56 @@
+"""A submission as the judge grades it, and the state of one grade that the gates work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hpcagent_bench import protocols
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.grading import InputResult
+from hpcagent_bench.harness.metric import InputCell
+from hpcagent_bench.harness.sandbox import Build
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What an agent handed in. ``build`` is the request's own list, reduced before use."""
+
+    kernel: Kernel
+    language: str
+    source: str
+    build: tuple[str, ...] = ()
+    workspace_bytes: int = 0
+    source_mode: str = "source"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a grade is made: the protocol, its inputs, and the seed its values come from."""
+
+    protocol: protocols.Protocol
+    cells: tuple[InputCell, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a gate ended the grade. ``status`` as in scoring.md 3.2."""
+
+    gate: str
+    status: str
+    reason: str
+
+
+@dataclass
+class Grading:
+    """One grade in the making: gates read it, fill it in, and may reject it."""
+
+    context: GradingContext
+    submission: Submission
+    settings: Settings
+    folder: Path
+    build: Build | None = None
+    inputs: list[InputResult] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
