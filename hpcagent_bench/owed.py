@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from hpcagent_bench.episodes import Work
-from hpcagent_bench.studies import EpisodeFacts, Submission, read_episodes
+from hpcagent_bench.studies import JUDGE_FAULTS, EpisodeFacts, Submission, counts, read_episodes, task_changed
 
 __all__ = ["EpisodeFacts", "OwedClass", "OwedItem", "OwedPlan", "Work", "episode_facts", "plan"]
 
 OwedClass = Literal["new", "budget", "infra", "task"]
 
-JUDGE_FAULTS = frozenset({"score_error", "error"})
-"""Statuses of a grade that says nothing about the submission."""
-
-_VOIDED = ("infra:", "budget:", "score_error", "task:")
 _BUDGET_RC = {124: "wall clock spent", 125: "token cap spent"}
 _INFRA_RC = {
     0: "agent ended cleanly without a graded submission",
@@ -96,26 +92,6 @@ def delivers(episode: EpisodeFacts) -> bool:
         elif counts(submission):
             answered = True
     return answered
-
-
-def task_changed(submission: Submission) -> bool:
-    """Whether its final grade says that the kernel is no longer the one it was written for."""
-    return submission.final is not None and (submission.final.reason or "").startswith("task:")
-
-
-def counts(submission: Submission) -> bool:
-    """Whether the submission is credited, or refused for a reason of its own, and not disqualified."""
-    if submission.disqualified:
-        return False
-    if submission.score is not None:
-        return True
-    judged = submission.final or submission
-    if judged.status in JUDGE_FAULTS or judged.status is None:
-        return False
-    if (submission.reason or "").startswith(_VOIDED) or (judged.reason or "").startswith(_VOIDED):
-        return False
-    # A correct submission nobody credited and nobody refused still waits for its final grade.
-    return submission.final is not None or submission.suspect or submission.status != "ok"
 
 
 def latest(episodes: Iterable[EpisodeFacts]) -> EpisodeFacts:

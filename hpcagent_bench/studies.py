@@ -14,6 +14,11 @@ from pathlib import Path
 from hpcagent_bench.episodes import Work
 from hpcagent_bench.results_db import ADHOC, SUBMIT_LIKE, open_ro
 
+JUDGE_FAULTS = frozenset({"score_error", "error"})
+"""Statuses of a grade that says nothing about the submission."""
+
+_VOIDED = ("infra:", "budget:", "score_error", "task:")
+
 
 @dataclass(frozen=True)
 class Final:
@@ -84,6 +89,26 @@ class EpisodeFacts:
         start = self.final_attempt_start_ms or 0
         kept = (s for s in self.submissions if s.ts_ms >= start)
         return tuple(sorted(kept, key=lambda s: (s.ts_ms, s.call_index)))
+
+
+def task_changed(submission: Submission) -> bool:
+    """Whether its final grade says that the kernel is no longer the one it was written for."""
+    return submission.final is not None and (submission.final.reason or "").startswith("task:")
+
+
+def counts(submission: Submission) -> bool:
+    """Whether the submission is credited, or refused for a reason of its own, and not disqualified."""
+    if submission.disqualified:
+        return False
+    if submission.score is not None:
+        return True
+    judged = submission.final or submission
+    if judged.status in JUDGE_FAULTS or judged.status is None:
+        return False
+    if (submission.reason or "").startswith(_VOIDED) or (judged.reason or "").startswith(_VOIDED):
+        return False
+    # A correct submission nobody credited and nobody refused still waits for its final grade.
+    return submission.final is not None or submission.suspect or submission.status != "ok"
 
 
 _GRADES = f"""
