@@ -44,11 +44,12 @@ def read_untrusted(path: Path, limit: int = 8 * 1024 * 1024) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
     with os.fdopen(fd, "rb") as handle:
-        if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
-            return None
         raw = handle.read(limit + 1)
-        return raw if len(raw) <= limit else None
+    return raw if len(raw) <= limit else None
 
 
 def read_untrusted_json(path: Path) -> dict[str, Any] | None:
