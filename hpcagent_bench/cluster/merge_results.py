@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -16,12 +17,14 @@ from typing import Any
 from hpcagent_bench.episodes import ingest, parse_label
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.paths import write_atomic
-from hpcagent_bench.results_db import Episode, MergeReport, Setup, create, transaction
+from hpcagent_bench.results_db import Episode, MergeReport, Setup, create, open_ro, transaction
 from hpcagent_bench.results_merge import EMPTY, merge_file, raise_conflicts
 from hpcagent_bench.results_record import SetupConflict, ensure_setup
 
 MERGE_FAILED = "MERGE_FAILED"
 RESULTS = "results.db"
+WHOLE = "whole job"
+"""Row of merge_state in a job's results.db: what it was merged from, written when all of it is in."""
 
 _MAX_JSON_BYTES = 8 * 1024 * 1024
 _WORKER = re.compile(r"^problem-(?P<problem>\w+)-worker-(?P<worker>\d+)$")
@@ -42,23 +45,31 @@ def merge_job(job_dir: Path) -> Path:
     ``MERGE_FAILED`` with the reason beside whatever could be merged and raises UserError; success removes it.
     """
     target = job_dir / RESULTS
-    report = MergeReport()
     try:
-        conn = create(target)
-        try:
-            _merge_job_parts(conn, job_dir, report)
-        finally:
-            conn.close()
+        _merge_into(target, job_dir)
+    except (UserError, sqlite3.Error, OSError) as error:
+        with contextlib.suppress(OSError):
+            write_atomic(job_dir / MERGE_FAILED, f"{error}\n")
+        raise UserError(f"{job_dir}: merge failed: {error}") from error
+    (job_dir / MERGE_FAILED).unlink(missing_ok=True)
+    return target
+
+
+def _merge_into(target: Path, job_dir: Path) -> None:
+    report = MergeReport()
+    mark = _fingerprint(_parts(job_dir))
+    conn = create(target)
+    try:
+        _merge_job_parts(conn, job_dir, report)
         raise_conflicts(report)
         shards = set(_shards(job_dir))
         lost = [f"{path}: {reason}" for path, reason in report.skipped if path in shards and reason != EMPTY]
         if lost:
             raise UserError(f"{len(lost)} judge shard(s) not merged: {'; '.join(lost)}")
-    except (UserError, sqlite3.Error, OSError) as error:
-        write_atomic(job_dir / MERGE_FAILED, f"{error}\n")
-        raise UserError(f"{job_dir}: merge failed: {error}") from error
-    (job_dir / MERGE_FAILED).unlink(missing_ok=True)
-    return target
+        # Only now is the file known to hold all of the job; a merge killed before this is done over.
+        _keep_mark(conn, WHOLE, mark)
+    finally:
+        conn.close()
 
 
 def merge_run(run_root: Path) -> MergeReport:
@@ -78,11 +89,11 @@ def merge_run(run_root: Path) -> MergeReport:
     try:
         state = {row["source"]: row["mark"] for row in conn.execute("SELECT source, mark FROM merge_state")}
         for job_dir in job_dirs(run_root):
-            mark = _fingerprint(job_dir)
+            mark = _fingerprint([job_dir / RESULTS, job_dir / f"{RESULTS}-wal", *_parts(job_dir)])
             if state.get(job_dir.name) == mark:
                 report.unchanged.append(job_dir)
             elif _merge_one_job(conn, job_dir, report):
-                conn.execute("REPLACE INTO merge_state (source, mark) VALUES (?, ?)", (job_dir.name, mark))
+                _keep_mark(conn, job_dir.name, mark)
     finally:
         conn.close()
     raise_conflicts(report)
@@ -101,7 +112,7 @@ def _merge_one_job(conn: sqlite3.Connection, job_dir: Path, report: MergeReport)
     results = job_dir / RESULTS
     if results.is_file():
         merge_file(conn, results, report)
-    if (job_dir / MERGE_FAILED).exists() or len(_unread(report)) > before or _parts_newer(job_dir, results):
+    if not _holds_all(job_dir):
         _merge_job_parts(conn, job_dir, report)
     return len(_unread(report)) == before
 
@@ -110,10 +121,23 @@ def _unread(report: MergeReport) -> list[Path]:
     return [path for path, reason in report.skipped if reason != EMPTY]
 
 
-def _parts_newer(job_dir: Path, results: Path) -> bool:
-    """Whether a shard or token record changed after ``results`` was written, or ``results`` is missing."""
-    times = [_mtime(path) for path in _inputs(job_dir) if path.parent != job_dir]
-    return max(times, default=0) > _mtime(results) or not results.is_file()
+def _keep_mark(conn: sqlite3.Connection, source: str, mark: str) -> None:
+    conn.execute("REPLACE INTO merge_state (source, mark) VALUES (?, ?)", (source, mark))
+
+
+def _holds_all(job_dir: Path) -> bool:
+    """Whether the job's results.db was merged to the end, from shards and records as they are now."""
+    try:
+        conn = open_ro(job_dir / RESULTS)
+    except UserError:
+        return False
+    try:
+        row = conn.execute("SELECT mark FROM merge_state WHERE source = ?", (WHOLE,)).fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    finally:
+        conn.close()
+    return row is not None and row["mark"] == _fingerprint(_parts(job_dir))
 
 
 def _merge_job_parts(conn: sqlite3.Connection, job_dir: Path, report: MergeReport) -> None:
@@ -216,32 +240,25 @@ def _read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _inputs(job_dir: Path) -> Iterator[Path]:
-    yield job_dir / RESULTS
-    yield job_dir / f"{RESULTS}-wal"
-    yield job_dir / MERGE_FAILED
+def _parts(job_dir: Path) -> Iterator[Path]:
     for shard in _shards(job_dir):
         yield shard
         yield shard.with_name(f"{shard.name}-wal")
     yield from _token_files(job_dir)
 
 
-def _mtime(path: Path) -> int:
-    size, mtime = _stats([path])
-    return mtime if size else -1
+def _fingerprint(files: Iterable[Path]) -> str:
+    """A digest that changes when a file appears or changes: name, size and mtime of each."""
+    return hashlib.sha256(repr(list(_stats(files))).encode()).hexdigest()
 
 
-def _fingerprint(job_dir: Path) -> str:
-    """A digest that changes when anything the job contributes changes: per file its size and mtime."""
-    return hashlib.sha256(repr(list(_stats(_inputs(job_dir)))).encode()).hexdigest()
-
-
-def _stats(paths: Iterable[Path]) -> Iterator[int]:
+def _stats(paths: Iterable[Path]) -> Iterator[str | int]:
     for path in paths:
         try:
             found = path.stat()
         except OSError:
-            yield from (0, 0)
             continue
-        # A reader leaves an empty write-ahead log behind: as good as none.
-        yield from (found.st_size, found.st_mtime_ns if found.st_size else 0)
+        if found.st_size == 0:
+            # A reader leaves an empty write-ahead log behind: as good as none.
+            continue
+        yield from (str(path), found.st_size, found.st_mtime_ns)

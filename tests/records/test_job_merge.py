@@ -18,7 +18,7 @@ from records_help import (  # type: ignore[import-not-found, unused-ignore]
 
 from hpcagent_bench.cluster.merge_results import MERGE_FAILED, merge_job, merge_run
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.results_db import create, open_ro
+from hpcagent_bench.results_db import create, merge, open_ro
 
 
 def episodes(path: Path) -> list[tuple[object, ...]]:
@@ -120,6 +120,17 @@ def test_a_job_whose_merge_failed_gives_its_shards(tmp_path: Path) -> None:
     report = merge_run(tmp_path)
     assert [path.name for path, _ in report.skipped] == ["results.db"]
     assert len(episodes(tmp_path / "results.db")) == 2
+
+
+def test_a_job_merge_killed_half_way_loses_nothing(tmp_path: Path) -> None:
+    job = make_job(tmp_path, 100001, problems=(0, 1, 2))
+    merge(job / "results.db", [])
+    conn = create(job / "results.db")
+    submit(conn, episode(0, 100001))
+    conn.close()
+    os.utime(job / "results.db", (4e9, 4e9))
+    assert merge_run(tmp_path).added["grades"] == 6
+    assert [row[1:3] for row in episodes(tmp_path / "results.db")] == [("k0", 123), ("k1", 123), ("k2", 123)]
 
 
 def test_no_run_folder_and_a_broken_run_database_are_one_line_errors(tmp_path: Path) -> None:
