@@ -1,0 +1,66 @@
+"""What operators ask between waves: ``hpcagent-bench status`` and ``hpcagent-bench owed collect``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments import follow as live
+from experiments import progress, runtree, show
+from experiments.runtree import RunRoot
+from hpcagent_bench import paths
+from hpcagent_bench.errors import UserError
+
+
+def run_root(path: Path | None) -> RunRoot:
+    """The run root at ``path``; the newest below ``runs/`` when none is named."""
+    if path is None:
+        return runtree.newest(paths.runs_root())
+    root = RunRoot(path.expanduser().absolute())
+    root.plan()
+    return root
+
+
+def status(run: Path | None, json_: bool, follow: bool) -> None:
+    """Show where a run stands; with ``follow``, until it ends, and then its results."""
+    root = run_root(run)
+    console = Console(stderr=json_)
+    try:
+        if follow:
+            state = live.follow(root, progress.cluster_of(root), console)
+            if not json_:
+                live.finish(state, console)
+                return
+        else:
+            state = progress.take(root)
+    except KeyboardInterrupt:
+        raise UserError("interrupted; the jobs go on") from None
+    if json_:
+        print(json.dumps(state.to_json()))
+    else:
+        show.print_state(console, state)
+
+
+def owed_collect(runs: list[Path], json_: bool) -> None:
+    """Merge what the jobs recorded and say per setup what is done and what is owed, and why."""
+    roots = [run_root(path) for path in runs] or [run_root(None)]
+    states = [progress.take(root) for root in roots]
+    if json_:
+        print(json.dumps([state.to_json() for state in states]))
+        return
+    console = Console()
+    for state in states:
+        console.print(f"{state.root.path}", highlight=False, soft_wrap=True)
+        for line in show.owed_lines(state):
+            console.print(line, highlight=False, soft_wrap=True)
+        for note in state.notes:
+            console.print(note, highlight=False, soft_wrap=True)
+        if state.plan.owed:
+            name = state.root.plan().get("study", "NAME")
+            console.print(
+                f"run them: python -m experiments.launch +study={name}", highlight=False, soft_wrap=True
+            )
+        else:
+            console.print("nothing is owed" + (", work is in flight" if state.live else ""))
