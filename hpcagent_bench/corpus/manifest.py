@@ -33,7 +33,7 @@ NOT_YET = (
 
 
 class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class ArrayDecl(_Closed):
@@ -61,7 +61,10 @@ class ArrayDecl(_Closed):
     @field_validator("shape")
     @classmethod
     def _readable(cls, value: str) -> str:
-        expressions.axes(value)
+        try:
+            expressions.axes(value)
+        except UserError as error:
+            raise ValueError(str(error)) from None
         return value
 
     @field_validator("dtype", "dist")

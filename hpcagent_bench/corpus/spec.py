@@ -227,7 +227,10 @@ def _configs(declared: Manifest, path: Path) -> tuple[dict[str, Number], ...]:
         raise UserError(f"{path}: '{min(clash)}' is a size and a knob", "keep one of the two")
     kept = []
     for row in rows:
-        broken = _violated(declared, row)
+        try:
+            broken = _violated(declared, row)
+        except UserError as error:
+            raise UserError(f"{path}: constraints: {error}") from None
         if broken and curated:
             raise UserError(f"{path}: config row {row} violates constraint '{broken}'")
         if not broken:

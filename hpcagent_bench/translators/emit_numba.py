@@ -22,14 +22,14 @@ def emit(kernel: Kernel, function: ir.Function) -> str:
         if chosen is not None and isinstance(node, ast.For) and node.lineno == chosen.line:
             assert isinstance(node.iter, ast.Call)
             node.iter.func = ast.Name("prange", ast.Load())
-    names = "njit, prange" if chosen is not None else "njit"
+    parallel = chosen is not None  # numba warns when it is asked for parallelism it cannot find
     lines = [
         f"# {kernel.name}: from {kernel.numpy_source.name}",
         "import numpy as np",
-        f"from numba import {names}",
+        f"from numba import {'njit, prange' if parallel else 'njit'}",
         "",
         "",
-        "@njit(parallel=True, cache=True, fastmath=False)",
+        f"@njit(parallel={parallel}, cache=True, fastmath=False)",
         ast.unparse(definition),
         "",
     ]

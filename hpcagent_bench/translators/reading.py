@@ -201,13 +201,12 @@ class ExpressionReader:
         return ir.Binary(op, left, right, dtype)
 
     def comparison(self, node: ast.Compare) -> ir.Expr:
+        if any(type(op) not in _COMPARE for op in node.ops):
+            raise self.refusal(node, f"'{text(node)}'")
         terms = [self.expr(term) for term in (node.left, *node.comparators)]
-        parts: list[ir.Expr] = []
-        for op, left, right in zip(node.ops, terms[:-1], terms[1:], strict=True):
-            if type(op) not in _COMPARE:
-                raise self.refusal(node, f"'{text(node)}'")
-            parts.append(ir.Compare(_COMPARE[type(op)], left, right))
-        return parts[0] if len(parts) == 1 else ir.Logical("and", tuple(parts))
+        pairs = zip(node.ops, terms[:-1], terms[1:], strict=True)
+        parts = tuple(ir.Compare(_COMPARE[type(op)], left, right) for op, left, right in pairs)
+        return parts[0] if len(parts) == 1 else ir.Logical("and", parts)
 
     def call(self, node: ast.Call) -> ir.Expr:
         match node:

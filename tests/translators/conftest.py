@@ -1,0 +1,112 @@
+"""Kernels written on the spot, and calls of their NumPy, C and numba forms on the same inputs."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from hpcagent_bench.corpus import spec
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.toolchain import abi, flags
+from hpcagent_bench.translators import emit
+
+Arrays = dict[str, np.ndarray]
+STRICT = ("-ffp-contract=off", "-Werror", "-Wno-unused-parameter")
+
+
+@pytest.fixture
+def make_kernel(tmp_path: Path) -> Callable[..., Kernel]:
+    def make(
+        source: str, arrays: Mapping[str, Any], outputs: list[str], name: str = "probe", **keys: Any
+    ) -> Kernel:
+        folder = tmp_path / "corpus" / "loop_level_reasoning" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}_numpy.py").write_text(source)
+        sizes = {"S": {"N": 8}, "M": {"N": 16}, "L": {"N": 32}, "XL": {"N": 64}}
+        manifest = {"name": name, "level": 1, "parameters": sizes, "init": {"arrays": dict(arrays)}, **keys}
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({**manifest, "output_args": outputs}))
+        return spec.load(name, tmp_path / "corpus")
+
+    return make
+
+
+@pytest.fixture
+def inputs() -> Callable[..., Arrays]:
+    """Random arguments of a kernel, uniform in its interval domain or in [-1000, 1000)."""
+
+    def draw(
+        kernel: Kernel, params: Mapping[str, int | float], datatype: str = "float64", seed: int = 7
+    ) -> Arrays:
+        rng = np.random.default_rng(seed)
+        arrays: Arrays = {}
+        for name, shape in kernel.shapes(params).items():
+            domain = kernel.arrays[name].domain
+            low, high = domain if isinstance(domain, tuple) else (-1000.0, 1000.0)
+            arrays[name] = rng.uniform(low, high, shape).astype(kernel.dtypes(datatype)[name])
+        return arrays
+
+    return draw
+
+
+@pytest.fixture
+def call_numpy() -> Callable[..., None]:
+    def call(kernel: Kernel, arrays: Arrays, params: Mapping[str, int | float]) -> None:
+        values = {**kernel.scalars(params), **arrays}
+        kernel.load_numpy()(*(values[name] for name in kernel.arg_order))
+
+    return call
+
+
+@pytest.fixture
+def build_c(tmp_path: Path) -> Callable[..., Callable[..., None]]:
+    """The emitted C as a callable; warnings are errors and nothing is contracted."""
+
+    def build(kernel: Kernel, datatype: str = "float64") -> Callable[..., None]:
+        source, library = tmp_path / f"{kernel.name}.c", tmp_path / f"{kernel.name}.so"
+        source.write_text(emit(kernel, "c", datatype))
+        subprocess.run(flags.compile_command("c", source, library, extra=STRICT), check=True)
+        entry = getattr(ctypes.CDLL(str(library)), kernel.symbol)
+
+        def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
+            values: list[Any] = []
+            for arg in abi.binding(kernel, datatype).args:
+                if arg.kind == "ptr":
+                    values.append(arrays[arg.name].ctypes.data_as(ctypes.c_void_p))
+                else:
+                    of = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "float32": ctypes.c_float}
+                    values.append(of[arg.dtype](kernel.scalars(params)[arg.name]))
+            entry(*values, None, ctypes.c_int64(0))
+
+        return call
+
+    return build
+
+
+@pytest.fixture
+def build_numba(tmp_path: Path) -> Callable[[Kernel], Callable[..., None]]:
+    """The emitted numba module's function, compiled from a file of its own."""
+
+    def build(kernel: Kernel) -> Callable[..., None]:
+        path = tmp_path / f"{kernel.name}_emitted.py"
+        path.write_text(emit(kernel, "numba"))
+        module_spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert module_spec is not None
+        assert module_spec.loader is not None
+        module = importlib.util.module_from_spec(module_spec)
+        module_spec.loader.exec_module(module)
+
+        def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
+            values = {**kernel.scalars(params), **arrays}
+            getattr(module, kernel.function)(*(values[name] for name in kernel.arg_order))
+
+        return call
+
+    return build
