@@ -28,6 +28,7 @@ AGENT_ETC = (
     "/etc/ca-certificates",
     "/etc/nsswitch.conf",
 )
+COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
 HIDDEN_PACKAGES = ("hpcagent_bench", "experiments", "slurm", "statistics", "tests")
 JUDGE_SOCKET = "/run/judge.sock"
 USER = "1000"
@@ -162,7 +163,7 @@ def grader(
         "/dev",
         *_private("/tmp", "/dev/shm"),
     ]
-    argv += [*_mask([Path("/usr"), *(bind.source for bind in ro)]), *_binds(ro, rw), *_environment(env)]
+    argv += [*_binds(ro, rw), *_mask([Path("/usr"), *(bind.source for bind in ro)]), *_environment(env)]
     if info_fd is not None:
         argv += ["--info-fd", str(info_fd)]
     return [*argv, "--chdir", chdir, "--"]
@@ -173,7 +174,8 @@ def builder(
 ) -> list[str]:
     """Prefix for a compiler: as ``grader`` with a /proc of its own; the output folder comes in ``rw``."""
     argv = [*_isolation(), *_forbid_nested(), *_system(SYSTEM, LOADER), "--proc", "/proc", "--dev", "/dev"]
-    argv += [*_private("/tmp", "/dev/shm"), *_mask([Path("/usr")]), *_binds(ro, rw), *_environment(env)]
+    argv += [*_private("/tmp", "/dev/shm"), *_binds(ro, rw)]
+    argv += [*_mask([Path("/usr"), *(bind.source for bind in ro)]), *_environment(env)]
     return [*argv, "--chdir", chdir, "--"]
 
 
@@ -186,6 +188,28 @@ def interpreter_folders() -> list[Path]:
     named = [Path(sys.base_prefix), Path(sys.prefix)]
     folders = dict.fromkeys([*(path.resolve() for path in named), *named])
     return [folder for folder in folders if not folder.is_relative_to("/usr")]
+
+
+@functools.lru_cache(maxsize=1)
+def toolchain_folders() -> tuple[Path, ...]:
+    """Installation prefixes of compilers that lie outside the system folders (modules, local builds).
+
+    A prefix that holds this project or a home folder is left out: it would show too much.
+    """
+    found: dict[Path, None] = {}
+    for name in COMPILERS:
+        path = shutil.which(name)
+        if path:
+            for place in (Path(path), Path(path).resolve()):
+                found[place.parent.parent] = None
+    private = (paths.project_root(), Path.home())
+    return tuple(
+        folder
+        for folder in found
+        if folder != Path("/")
+        and not folder.is_relative_to("/usr")
+        and not any(kept.is_relative_to(folder) for kept in private)
+    )
 
 
 def agent(
@@ -202,7 +226,7 @@ def agent(
     Its network namespace holds only its own loopback; the judge is the Unix socket at ``/run/judge.sock``.
     Paths are not resolved here, so placeholders may stand in them.
     """
-    folders = interpreter_folders()
+    folders = [*toolchain_folders(), *interpreter_folders()]
     argv = [*_isolation(), *_forbid_nested(), *_system(SYSTEM, (*LOADER, *AGENT_ETC)), "--proc", "/proc"]
     argv += ["--dev", "/dev", *_private("/tmp", "/dev/shm", "/run")]
     for folder in folders:

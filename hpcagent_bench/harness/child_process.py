@@ -227,7 +227,7 @@ class ChildProcess:
         """End the child and, sealed, its whole process namespace."""
         if self._process.poll() is None:
             if self._info >= 0:
-                self._process.kill()  # alone before it has a child; after that they die together
+                self._learn_pid()  # killing bubblewrap before it is set up could leave its child behind
             self._signal(signal.SIGKILL)
             if self._pidfd < 0:
                 self._process.kill()

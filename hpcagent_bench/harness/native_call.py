@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "Draw", "Layout", "Outcome", "layout_for"]
 
-LOAD_TIMEOUT_S = 120.0
-"""Longest time for handing a draw over; the first includes opening the library or compiling."""
+LOAD_TIMEOUT_S = 60.0
+"""Longest time for handing a draw over; the first includes opening the library."""
+COMPILE_TIMEOUT_S = 600.0
+"""The same where handing over compiles a reference of the judge's own."""
 IDLE_CPU_NS = 1_000_000
 """CPU time that helper threads may use while a draw is handed over, outside the clock."""
 
@@ -196,7 +198,7 @@ class Child:
         before = 0 if self._trusted else self._process.background_cpu_ns()
         self._process.thaw()
         self._process.send(frame, (draw.fd, self._outputs.fd) if fresh else (draw.fd,))
-        self._expect(messages.READY, LOAD_TIMEOUT_S)
+        self._expect(messages.READY, COMPILE_TIMEOUT_S if self._trusted else LOAD_TIMEOUT_S)
         if not self._trusted and self._worked_since(before):
             raise _Refused("protocol: computed outside the clocked call")
 

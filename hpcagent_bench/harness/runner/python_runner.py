@@ -17,6 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -96,15 +97,22 @@ class Runner:
         self.control.send(struct.pack("=IIQQQ", DONE, 0, nonce, stop - start, cpu))
 
 
+def load_module(name: str, path: str) -> ModuleType:
+    """Execute a module file. It must be importable by name: what numba cached on disk refers to it so."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def main(argv: list[str]) -> int:
     """Serve calls until the judge closes the socket."""
     control = socket.socket(fileno=int(argv[1]))
     try:
-        spec = importlib.util.spec_from_file_location(argv[3], argv[2])
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        module = load_module(f"reference_{argv[3]}", argv[2])
         runner = Runner(control, getattr(module, argv[3]), argv[4].split(",") if argv[4] else [])
         os.dup2(1, 2)
         gc.collect()

@@ -36,6 +36,12 @@ def thread_environment(cores: Sequence[int], stack_mb: int) -> dict[str, str]:
     }
 
 
+def _library_path() -> dict[str, str]:
+    """Where run-time libraries of a compiler outside the system folders lie."""
+    folders = [f"{folder}/{lib}" for folder in seal.toolchain_folders() for lib in ("lib64", "lib")]
+    return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
+
+
 def _launch(runner: str, cores: Sequence[int], *, stack: int, data: int, file: int) -> list[str]:
     """The launcher's part of the command line."""
     return [runner, "launch", ",".join(map(str, cores)), str(stack), str(data), str(file), "--"]
@@ -57,7 +63,7 @@ def native(
 ) -> ChildProcess:
     """Start the native runner on ``library``; see ``native_call.Child.native``."""
     files = {"runner": build.runner(), "shim.so": build.shim(binding), "kernel.so": library.resolve()}
-    env = thread_environment(cores, stack_mb)
+    env = thread_environment(cores, stack_mb) | _library_path()
     stack = stack_mb << 20
     data = 0 if memory_bytes is None else memory_bytes + stack * (len(cores) + 1)
 
@@ -66,6 +72,7 @@ def native(
         prefix = _environment_command(env)
         if sealed:
             binds = [seal.Bind(path, INSIDE / name) for name, path in files.items()]
+            binds += [seal.Bind(folder, folder) for folder in seal.toolchain_folders()]
             prefix = seal.grader(ro=binds, env=env, info_fd=info)
         launch = _launch(place["runner"], cores, stack=stack, data=data, file=FILE_BYTES)
         serve = [place["runner"], "serve", str(control), place["shim.so"], place["kernel.so"], binding.symbol]
