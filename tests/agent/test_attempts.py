@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hpcagent_agent.driver.attempts import Stop, classify, clear_for_relaunch, next_agent_folder
 from hpcagent_agent.driver.files import append_line, read_untrusted, read_untrusted_json, write_atomic
+from hpcagent_agent.driver.sockets import socket_folder
 from hpcagent_agent.driver.token_cost import Usage, fold
 from hpcagent_agent.prompts import SUBMISSION_POLICY, render
 
@@ -104,3 +106,13 @@ def test_prompt_names_the_mode_and_the_budget() -> None:
         assert policy in render("tsvc_2_s311", "c", mode, 100.0)
     assert "within 90 seconds" in render("tsvc_2_s311", "c", "single", 100.0)
     assert "No time limit" in render("tsvc_2_s311", "fortran", "multi", None)
+
+
+def test_sockets_of_a_killed_driver_are_removed_by_the_next() -> None:
+    with socket_folder() as dead:
+        copy = dead.with_name(f"{dead.name}-dead")
+        shutil.copytree(dead, copy)
+        with socket_folder() as other:
+            assert (dead.is_dir(), other.is_dir(), copy.exists()) == (True, True, False)
+    assert not dead.exists()
+    assert not other.exists()

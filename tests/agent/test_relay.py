@@ -56,6 +56,14 @@ def test_every_spelling_of_submit_is_the_one_submission(relay: Relay, judge: Fak
     assert len(judge.requests) == 1
 
 
+@pytest.mark.parametrize("name", ["promoted-unsubmitted", "harvested-workspace"])
+def test_an_agent_cannot_pass_for_the_driver(relay: Relay, judge: FakeJudge, name: str) -> None:
+    assert relay.answer("POST", "/submit", f'{{"source": "x", "optimizer": "{name}"}}'.encode()).status == 400
+    assert (judge.requests, relay.spent.is_set()) == ([], False)
+    assert relay.submit({"source": "x"}, name).status == 200
+    assert (judge.posts("/submit")[0]["optimizer"], relay.spent.is_set()) == (name, False)
+
+
 def test_concurrent_submissions_are_one(relay: Relay, judge: FakeJudge) -> None:
     judge.delay_s = 0.5
     statuses: list[int] = []

@@ -23,6 +23,7 @@ from hpcagent_agent.driver.files import write_atomic
 from hpcagent_agent.driver.processes import ProcessTable
 from hpcagent_agent.driver.record import fault
 from hpcagent_agent.driver.settings import Problem, Settings, SettingsError, load
+from hpcagent_agent.driver.sockets import socket_folder
 
 __all__ = ["Driver", "append_attempt", "cancelled_by_the_job", "clear_for_relaunch", "main"]
 
@@ -40,6 +41,7 @@ class Driver:
         self._table = ProcessTable()
         self._print = threading.Lock()
         self._todo: queue.SimpleQueue[Problem] = queue.SimpleQueue()
+        self._sockets = Path()
 
     def run(self) -> int:
         """Work until all problems are done or ``stop`` is set; returns the exit code."""
@@ -50,9 +52,10 @@ class Driver:
             self._todo.put(problem)
         count = min(self.settings.workers, len(self.settings.problems))
         pool = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(count)]
-        for thread in pool:
-            thread.start()
-        self._join(pool)
+        with socket_folder() as self._sockets:
+            for thread in pool:
+                thread.start()
+            self._join(pool)
         if self.stop.is_set():
             return 143
         return 1 if all(summary.failed for summary in self.summaries) else 0
@@ -77,7 +80,7 @@ class Driver:
 
     def _one(self, problem: Problem, worker: int) -> None:
         try:
-            summary = Episode(self.settings, problem, worker, self._table, self.stop).run()
+            summary = Episode(self.settings, problem, worker, self._table, self._sockets, self.stop).run()
         except Exception as error:  # one broken episode must not take the node's others with it
             line = (
                 f"problem {problem.id} {problem.kernel_name}: driver error: {type(error).__name__}: {error}"

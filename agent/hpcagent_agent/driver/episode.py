@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -41,7 +40,13 @@ class Episode:
     """Runs one problem on pool slot ``worker`` until it is over, told to stop, or past its deadline."""
 
     def __init__(
-        self, settings: Settings, problem: Problem, worker: int, table: ProcessTable, stop: threading.Event
+        self,
+        settings: Settings,
+        problem: Problem,
+        worker: int,
+        table: ProcessTable,
+        sockets: Path,
+        stop: threading.Event,
     ) -> None:
         self.settings = settings
         self.problem = problem
@@ -50,6 +55,7 @@ class Episode:
         self.dir = settings.worker_dir(problem, worker)
         self.workspace = self.dir / WORKSPACE
         self._table = table
+        self._sockets = sockets
         self._log = self.dir / f"{settings.harness.name}.log"
         self._done: list[Attempt] = []
 
@@ -62,23 +68,21 @@ class Episode:
         )
         write_atomic(self.dir / "prompt.txt", prompt)
         start = time.monotonic()
-        # A path of a run tree may exceed the 107 bytes of a unix socket's address.
-        with tempfile.TemporaryDirectory(prefix="agent-", dir=_short_tmp()) as folder:
-            relay = Relay(
-                Path(folder) / "judge.sock",
-                self.settings.judge_url,
-                problem.token,
-                self.settings.submission_mode,
-                self.dir / MARKER,
-                self.settings.judge_timeout_s,
-            )
-            try:
-                self._attempts(relay, start + limit if limit else NO_END)
-                self._write_tokens()
-                note = self._close(relay)
-            finally:
-                relay.close()
-            return self._summary(relay, note, time.monotonic() - start)
+        relay = Relay(
+            self._sockets / f"{problem.id}.sock",
+            self.settings.judge_url,
+            problem.token,
+            self.settings.submission_mode,
+            self.dir / MARKER,
+            self.settings.judge_timeout_s,
+        )
+        try:
+            self._attempts(relay, start + limit if limit else NO_END)
+            self._write_tokens()
+            note = self._close(relay)
+        finally:
+            relay.close()
+        return self._summary(relay, note, time.monotonic() - start)
 
     def _attempts(self, relay: Relay, deadline: float) -> None:
         while True:
@@ -180,8 +184,3 @@ class Episode:
         failed = final.returncode not in FINE and not relay.spent.is_set() and final.returncode != 143
         line = f"problem {self.problem.id} {self.problem.kernel_name}: rc {final.returncode}, {text}"
         return Summary(final.returncode, failed, line)
-
-
-def _short_tmp() -> str:
-    folder = tempfile.gettempdir()
-    return folder if len(folder) < 70 else "/tmp"

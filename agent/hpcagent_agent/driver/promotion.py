@@ -7,12 +7,10 @@ from typing import Any
 
 from hpcagent_agent.driver.attempts import WORKSPACE, dumps
 from hpcagent_agent.driver.files import read_untrusted, write_atomic
-from hpcagent_agent.driver.seal_relay import Relay
+from hpcagent_agent.driver.seal_relay import HARVESTED, PROMOTED, Relay
 from hpcagent_agent.driver.settings import Problem, Settings
 from hpcagent_agent.tools.client import EXTENSIONS
 
-PROMOTED = "promoted-unsubmitted"
-HARVESTED = "harvested-workspace"
 FIELDS = ("source", "language", "build", "libraries", "workspace_bytes", "compiler", "device_source")
 MAX_SOURCE_BYTES = 4 * 1024 * 1024
 

@@ -31,6 +31,8 @@ CONNECT_TRIES = 3
 ROUTE = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 SCORE_ROUTES = frozenset({"/score", "/bench"})
 SUBMIT_ROUTES = frozenset({"/submit", "/oracle"})
+PROMOTED = "promoted-unsubmitted"
+HARVESTED = "harvested-workspace"
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,7 @@ class Reply:
 
     def json(self) -> Any:
         """The decoded body; None when it is no JSON."""
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return None
+        return _decoded(self.body)
 
 
 class Relay:
@@ -139,7 +138,7 @@ class Relay:
         reply = self._forward("POST", path, body)
         verdict = reply.json() if reply.status == 200 else None
         if isinstance(verdict, dict) and verdict.get("correct") is True:
-            request = Reply(200, body).json()
+            request = _decoded(body)
             if isinstance(request, dict) and isinstance(request.get("source"), str):
                 with self._state:
                     if attempt == self._attempt:  # not an answer that outlived its attempt
@@ -148,6 +147,9 @@ class Relay:
 
     def _agent_submit(self, body: bytes) -> Reply:
         once = self._mode != "multi"
+        request = _decoded(body)
+        if isinstance(request, dict) and str(request.get("optimizer")) in (PROMOTED, HARVESTED):
+            return _refusal(400, f"optimizer {request['optimizer']} is not an agent's to claim")
         with self._state:
             if once and self.spent.is_set():
                 return _refusal(409, f"this episode has spent its one submission ({self._mode} mode)")
@@ -177,6 +179,13 @@ class Relay:
             kind = response.headers.get("Content-Type", "application/json")
             return Reply(response.status_code, response.content, kind)
         return _refusal(502, "the judge cannot be reached: connection refused")
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _refusal(status: int, error: str) -> Reply:
