@@ -147,8 +147,8 @@ def _apart(
 ) -> bool:
     """Whether the two never meet in different iterations of ``loop``: one axis that proves it is enough."""
     moved = {inner.var: f"{inner.var}'" for inner in (loop, *other.inner)}
-    ranges = _ranges((*outer, loop, *store.inner), function, {})
-    ranges.update(_ranges((loop, *other.inner), function, moved))
+    ranges = index_ranges((*outer, loop, *store.inner), function, {})
+    ranges.update(index_ranges((loop, *other.inner), function, moved))
     for left, right in zip(store.index, other.index, strict=True):
         first, second = affine(left, function), affine(right, function)
         if first is None or second is None:
@@ -172,7 +172,9 @@ def _own_element(gap: Affine, here: str, there: str) -> bool:
 Range = tuple[Affine | None, Affine | None]
 
 
-def _ranges(loops: tuple[ir.For, ...], function: ir.Function, moved: Mapping[str, str]) -> dict[str, Range]:
+def index_ranges(
+    loops: tuple[ir.For, ...], function: ir.Function, moved: Mapping[str, str]
+) -> dict[str, Range]:
     """Lowest and highest value of each index, outermost first, in terms of indices further out."""
     found: dict[str, Range] = {}
     for loop in loops:
@@ -185,14 +187,19 @@ def _ranges(loops: tuple[ir.For, ...], function: ir.Function, moved: Mapping[str
     return found
 
 
-def _positive(value: Affine, ranges: Mapping[str, Range]) -> bool:
-    """Whether ``value`` is above zero for all indices in range; innermost ones go to their worst first."""
+def lowest(value: Affine, ranges: Mapping[str, Range]) -> Affine | None:
+    """A bound ``value`` never falls below, free of loop indices: the innermost go to their worst first."""
     for name in reversed(list(ranges)):
         factor = value.terms.get(name, 0)
         if factor == 0:
             continue
         worst = ranges[name][0 if factor > 0 else 1]
         if worst is None:
-            return False
+            return None
         value = value.plus(Affine(0, {name: 1}), -factor).plus(worst, factor)
-    return not value.terms and value.constant > 0
+    return value
+
+
+def _positive(value: Affine, ranges: Mapping[str, Range]) -> bool:
+    least = lowest(value, ranges)
+    return least is not None and not least.terms and least.constant > 0

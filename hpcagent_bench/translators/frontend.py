@@ -11,7 +11,7 @@ import ast
 
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.toolchain.abi import c_name
-from hpcagent_bench.translators import ir
+from hpcagent_bench.translators import bounds, ir
 from hpcagent_bench.translators.reading import ExpressionReader, Unsupported, text
 
 __all__ = ["Unsupported", "translate"]
@@ -28,7 +28,7 @@ def translate(kernel: Kernel, datatype: str = "float64") -> ir.Function:
         if reader.locals == before:
             break
         reader.restart()
-    return ir.Function(
+    translated = ir.Function(
         name=function.name,
         arg_order=kernel.arg_order,
         arrays=reader.arrays,
@@ -36,6 +36,8 @@ def translate(kernel: Kernel, datatype: str = "float64") -> ir.Function:
         locals=reader.locals,
         body=body,
     )
+    bounds.check(kernel, translated)
+    return translated
 
 
 class _StatementReader(ExpressionReader):

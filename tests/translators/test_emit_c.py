@@ -127,6 +127,23 @@ def probe(x, ip, out, scale, K, N):
         agree(kernel, arrays=given, params={"K": k})
 
 
+def test_truth_values_and_narrow_integers(make_kernel, agree):
+    source = """
+def probe(x, flag, small, N):
+    for i in range(N):
+        positive = x[i] > 0
+        flag[i] = positive and not flag[i]
+        small[i] = small[i] + i
+        if positive or x[i] < -500:
+            flag[i] = x[i]
+"""
+    arrays = {"x": "(N,)", "flag": {"shape": "(N,)", "dtype": "bool"}}
+    arrays["small"] = {"shape": "(N,)", "dtype": "int8"}
+    kernel = make_kernel(source, arrays, ["flag", "small"])
+    given = {"x": np.linspace(-900, 900, 33), "flag": np.arange(33) % 3 == 0}
+    agree(kernel, arrays={**given, "small": np.arange(33, dtype="int8")})
+
+
 def test_nan_follows_numpy(make_kernel, agree):
     source = """
 import numpy as np

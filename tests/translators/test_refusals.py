@@ -31,6 +31,11 @@ REFUSED = {
     "for i in range(N):\n        t = np.empty(N)": ("'np.empty(N)' inside a loop or branch", 3),
     "n = N + 1\n    t = np.empty(n)": ("a shape of 't' that is computed", 3),
     "for i in range(N):\n        i = 0": ("assignment to 'i'", 3),
+    "for i in range(N):\n        out[i] = x[i - 1]": ("an index of 'x' that starts at -1", 3),
+    "for i in range(2, N):\n        for j in range(i, N):\n            out[j - i] = x[i - 3]": (
+        "an index of 'x' that starts at -1",
+        4,
+    ),
     "for i in range(N):\n        out[i] += lambda: 0": ("'lambda: 0'", 3),
 }
 
@@ -56,3 +61,13 @@ def test_single_precision_array_types_that_c_cannot_carry(make_kernel):
     arrays = {**ARRAYS, "x": {"shape": "(N,)", "dtype": "complex128"}}
     with pytest.raises(Unsupported, match="array 'x' of complex128"):
         emit(make_kernel("def probe(x, m, out, N):\n    out[0] = 1.0\n", arrays, ["out"]), "c")
+
+
+def test_an_index_below_zero_may_stand_under_a_condition(make_kernel):
+    source = "def probe(x, m, out, N):\n    for i in range(N):\n        out[i] = {}\n"
+    for guarded in ("x[i - 1] if i > 0 else x[0]", "1.0 if i > 0 and x[i - 1] > 0 else 0.0"):
+        assert "x[i - 1]" in emit(make_kernel(source.format(guarded), ARRAYS, ["out"]), "c")
+    branch = "0.0\n        if i > 0:\n            out[i] = x[i - 1]"
+    assert "x[i - 1]" in emit(make_kernel(source.format(branch), ARRAYS, ["out"]), "c")
+    skipped = "0.0\n        if i == 0:\n            continue\n        out[i] = x[i - 1]"
+    assert "x[i - 1]" in emit(make_kernel(source.format(skipped), ARRAYS, ["out"]), "c")
