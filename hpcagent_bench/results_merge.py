@@ -11,7 +11,7 @@ from typing import Any
 
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.results_file import create, is_blank, open_ro, transaction
-from hpcagent_bench.results_record import SetupConflict, ensure_setup, insert
+from hpcagent_bench.results_record import SetupConflict, ensure_setup
 
 EMPTY = "empty: nothing was recorded in it"
 """Why a file without tables is skipped: its writer ended before its first grade."""
@@ -89,7 +89,7 @@ def merge_file(conn: sqlite3.Connection, path: Path, report: MergeReport) -> boo
     finally:
         source.close()
     report.merged.append(path)
-    report.added.update(added)
+    report.added.update(+added)
     return True
 
 
@@ -116,31 +116,46 @@ def _merge_rows(conn: sqlite3.Connection, source: sqlite3.Connection, added: Cou
     for setup in _rows(source, "setups"):
         added["setups"] += ensure_setup(conn, setup)
     episodes = {row["id"]: _merge_episode(conn, row, added) for row in _rows(source, "episodes")}
-    for row in source.execute("SELECT hash, text FROM sources"):
-        cursor = conn.execute("INSERT OR IGNORE INTO sources (hash, text) VALUES (?, ?)", tuple(row))
-        added["sources"] += cursor.rowcount
+    texts = source.execute("SELECT hash, text FROM sources")
+    upsert = "INSERT INTO sources (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
+    added["sources"] += conn.executemany(upsert, map(tuple, texts)).rowcount
     grades: dict[int, int] = {}
     # A row is always written after the one it belongs to, so id order meets parents first.
     for row in _rows(source, "grades", "ORDER BY id"):
         grades[row["id"]] = _merge_grade(conn, row, episodes, grades, added)
     for table, keys in _CHILDREN.items():
-        for row in _rows(source, table):
+        rows = _rows(source, table)
+        for row in rows:
             row["grade_id"] = grades[row["grade_id"]]
-            added[table] += _insert_or_fill(conn, table, ("grade_id", *keys), row)
+        added[table] += _insert_or_fill(conn, table, ("grade_id", *keys), rows)
     keys = ("source", "kernel", "mode", "ranks", "repeat", "ts_ms")
-    for row in _rows(source, "reference_scaling_points"):
-        added["reference_scaling_points"] += _insert_or_fill(conn, "reference_scaling_points", keys, row)
+    points = _rows(source, "reference_scaling_points")
+    added["reference_scaling_points"] += _insert_or_fill(conn, "reference_scaling_points", keys, points)
 
 
-def _insert_or_fill(conn: sqlite3.Connection, table: str, keys: tuple[str, ...], row: dict[str, Any]) -> bool:
-    """Insert ``row`` (True), or fill what its held twin leaves NULL."""
-    where = " AND ".join(f"{key} IS ?" for key in keys)
-    held = conn.execute(f"SELECT * FROM {table} WHERE {where}", [row[key] for key in keys]).fetchone()
-    if held is None:
-        insert(conn, table, row)
-        return True
-    _fill(conn, table, dict(held), row, where, [row[key] for key in keys])
-    return False
+def _insert_or_fill(
+    conn: sqlite3.Connection, table: str, keys: tuple[str, ...], rows: list[dict[str, Any]]
+) -> int:
+    """Insert the new rows, fill what held twins of the others leave NULL; returns how many are new."""
+    if not rows:
+        return 0
+    names = list(rows[0])
+    marks = ", ".join(f":{name}" for name in names)
+    clash = f"ON CONFLICT ({', '.join(keys)}) DO NOTHING"
+    insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks}) {clash}"
+    new = conn.executemany(insert, rows).rowcount
+    others = [name for name in names if name not in keys]
+    if new < len(rows) and others:
+        where = " AND ".join(f"{key} = :{key}" for key in keys)
+        changes = ", ".join(f"{name} = coalesce({name}, :{name})" for name in others)
+        gap = " OR ".join(f"({name} IS NULL AND :{name} IS NOT NULL)" for name in others)
+        conn.executemany(f"UPDATE {table} SET {changes} WHERE {where} AND ({gap})", rows)
+    return int(new)
+
+
+def _add(conn: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
+    marks = ", ".join(f":{name}" for name in row)
+    return int(conn.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row).lastrowid or 0)
 
 
 def _fill(
@@ -165,7 +180,7 @@ def _merge_episode(conn: sqlite3.Connection, row: dict[str, Any], added: Counter
     ).fetchone()
     if held is None:
         added["episodes"] += 1
-        return insert(conn, "episodes", row)
+        return _add(conn, "episodes", row)
     if held["setup"] != row["setup"]:
         raise UserError(
             f"episode {row['label']} of job {row['job']} belongs to setup '{held['setup']}', "
@@ -195,7 +210,7 @@ def _merge_grade(
         ).fetchone()
         if held is None:
             added["grades"] += 1
-            return insert(conn, "grades", row)
+            return _add(conn, "grades", row)
         if _same_grade(held, row):
             _fill(conn, "grades", dict(held), row, "id = ?", [held["id"]])
             return int(held["id"])

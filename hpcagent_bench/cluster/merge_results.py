@@ -144,8 +144,11 @@ def _merge_job_parts(conn: sqlite3.Connection, job_dir: Path, report: MergeRepor
     for shard in _shards(job_dir):
         merge_file(conn, shard, report)
     served = served_episodes(job_dir, report)
-    for record in _token_files(job_dir):
-        _ingest_file(conn, job_dir, record, served, report)
+    records = _token_files(job_dir)
+    if records:
+        with transaction(conn):
+            for record in records:
+                _ingest_file(conn, job_dir, record, served, report)
 
 
 def _shards(job_dir: Path) -> list[Path]:
@@ -196,7 +199,7 @@ def _ingest_file(
             raise UserError(f"episode_id {label!r} does not belong to this worker folder")
         mine = served.get(label)
         job = int(job_dir.name) if job_dir.name.isdigit() else None
-        with transaction(conn):
+        with _savepoint(conn):
             if mine is not None:
                 ensure_setup(conn, vars(mine.setup))
             ingest(conn, tokens, mine.episode if mine else None, job)
@@ -207,6 +210,19 @@ def _ingest_file(
         report.skipped.append((path, str(error)))
     else:
         report.merged.append(path)
+
+
+@contextlib.contextmanager
+def _savepoint(conn: sqlite3.Connection) -> Iterator[None]:
+    """A part of a transaction that is undone alone when it fails."""
+    conn.execute("SAVEPOINT one_record")
+    try:
+        yield
+    except BaseException:
+        conn.execute("ROLLBACK TO one_record")
+        raise
+    finally:
+        conn.execute("RELEASE one_record")
 
 
 def _label_fits(label: str, path: Path) -> bool:

@@ -167,3 +167,14 @@ def test_any_split_merged_in_any_order_any_number_of_times_loses_nothing(
         "SELECT count(DISTINCT of_grade_id), count(*) FROM grades WHERE kind = 'final'"
     ).fetchone()
     assert tuple(finals) == (len(calls), len(calls))
+
+
+def test_cells_filled_in_later_reach_the_merged_copy(tmp_path: Path) -> None:
+    source = shard(tmp_path / "a.db", (0,))
+    merge(tmp_path / "all.db", [source])
+    create(source).execute("UPDATE grade_cells SET p_value = 0.004, ratio = 9.0 WHERE cell = 2")
+    assert sum(merge(tmp_path / "all.db", [source]).added.values()) == 0
+    cells = open_ro(tmp_path / "all.db").execute(
+        "SELECT DISTINCT p_value, ratio FROM grade_cells WHERE cell = 2"
+    )
+    assert [tuple(row) for row in cells] == [(0.004, 2.0)]
