@@ -84,7 +84,7 @@ def _in_lines(root: RunRoot, cluster: config.Cluster, console: Console, state: R
             due = elapsed - when >= (PLAIN_S if job.state != "queued" else 6 * PLAIN_S)
             if due or (said != before and elapsed - when >= 1.0):
                 last[job.stem] = (said, elapsed)
-                console.print(f"{duration(elapsed)}  {said}", highlight=False)
+                console.print(f"{duration(elapsed)}  {said}", highlight=False, soft_wrap=True)
 
     _watch(root, cluster, state, tell)
 

@@ -156,9 +156,8 @@ class NodeJob:
         finally:
             self.end_process(process, JUDGE_STOP_S)
 
-    def drive(self, judge: subprocess.Popen[bytes], url: str, cores: job_layout.Cores) -> tuple[str, int]:
+    def drive(self, judge: subprocess.Popen[bytes], settings: dict[str, Any]) -> tuple[str, int]:
         """Run the driver to its end; returns why the job ended and the driver's exit code."""
-        settings = job_layout.driver_settings(self.spec, self.root, self.dir, self.job, cores, url)
         write_atomic(self.dir / "driver.json", json.dumps(settings, indent=1), mode=0o600)
         driver = self.start("driver", ["hpcagent_agent.driver.agent_driver", str(self.dir / "driver.json")])
         try:
@@ -188,8 +187,11 @@ class NodeJob:
             write_atomic(
                 self.dir / "cores.json", json.dumps({"granted": granted, **dataclasses.asdict(cores)})
             )
+            served = job_layout.problems(self.spec, self.root, self.dir, self.job)
+            harness = self.root.harnesses[self.spec["harness"]]
             with self.judge(cores) as (judge, url):
-                return self.drive(judge, url, cores)
+                settings = job_layout.driver_settings(harness, self.root, self.dir, served, cores, url)
+                return self.drive(judge, settings)
 
     def finish(self, reason: str, code: int) -> dict[str, Any]:
         """Merge, and leave the end record."""

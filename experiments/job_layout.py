@@ -89,7 +89,10 @@ def file_token(folder: Path, record: dict[str, Any]) -> str:
 
 
 def problems(task_spec: dict[str, Any], root: config.Root, job_dir: Path, job: int) -> list[dict[str, Any]]:
-    """The driver's problems, each with its token; ``worker`` is fixed here because the label names it."""
+    """The driver's problems, each with its token; ``worker`` is fixed here because the label names it.
+
+    Must come before the judge starts, which serves the tokens it finds.
+    """
     setup, tokens = task_spec["setup"], job_dir / "fused-tokens"
     tokens.mkdir(mode=0o700, exist_ok=True)
     found = []
@@ -128,12 +131,15 @@ def seal_prefix(root: config.Root) -> list[str]:
 
 
 def driver_settings(
-    task_spec: dict[str, Any], root: config.Root, job_dir: Path, job: int, cores: Cores, judge_url: str
+    harness: config.Harness,
+    root: config.Root,
+    job_dir: Path,
+    served: list[dict[str, Any]],
+    cores: Cores,
+    judge_url: str,
 ) -> dict[str, Any]:
-    """The content of ``driver.json``."""
-    harness = root.harnesses[task_spec["harness"]]
+    """The content of ``driver.json`` for the problems that ``problems`` made."""
     prefix = seal_prefix(root)
-    served = problems(task_spec, root, job_dir, job)
     return {
         "run_dir": str(job_dir),
         "node": 0,

@@ -206,7 +206,9 @@ def run(launch: Launch, as_json: bool, yes: bool, console: Console) -> int:
         follow.finish(state, console)
     left = [item for item in state.plan.owed if item.work in set(launch.wanted)]
     if left and launch.root.follow:
-        console.print(f"{len(left)} episodes are owed still: {show.why(left)}", highlight=False)
+        console.print(
+            f"{len(left)} episodes are owed still: {show.why(left)}", highlight=False, soft_wrap=True
+        )
         console.print("the same command runs them again", highlight=False)
         return 1
     return 0
@@ -230,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="plain values on standard output, for scripts")
     parser.add_argument("--yes", action="store_true", help="agree to the cost without being asked")
     args = parser.parse_intermixed_args(argv)
-    console = Console(stderr=args.json)
+    console = show.console(stderr=args.json)
     if not args.words:
         return list_studies(console, args.json)
     try:

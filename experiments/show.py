@@ -15,6 +15,14 @@ from experiments.waves import Plan
 from hpcagent_bench.episodes import Work
 from hpcagent_bench.owed import OwedItem, OwedPlan
 
+PLAIN_WIDTH = 120
+
+
+def console(stderr: bool = False) -> Console:
+    """A console; into a file or a pipe it writes lines of a fixed width."""
+    found = Console(stderr=stderr)
+    return found if found.is_terminal else Console(stderr=stderr, width=PLAIN_WIDTH)
+
 
 def duration(seconds: float) -> str:
     """Seconds in the two units a person would say."""
@@ -74,7 +82,7 @@ def bounds(plan: Plan) -> str:
 def print_plan(console: Console, plan: Plan, title: str) -> None:
     """The plan as a person reads it."""
     console.print(plan_table(plan, title))
-    console.print(bounds(plan), highlight=False)
+    console.print(bounds(plan), highlight=False, soft_wrap=True)
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -119,7 +127,9 @@ def print_state(console: Console, state: RunState) -> None:
     for job in state.jobs:
         if job.in_flight or job.state == "lost":
             where = "not started" if job.folder is None else str(job.folder.name)
-            console.print(f"job {job.stem} ({where}): {job.state}, {job.detail}", highlight=False)
+            console.print(
+                f"job {job.stem} ({where}): {job.state}, {job.detail}", highlight=False, soft_wrap=True
+            )
     for note in state.notes:
         console.print(note, highlight=False)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rich.console import Console
-
 from experiments import follow as live
 from experiments import progress, runtree, show
 from experiments.runtree import RunRoot
@@ -26,7 +24,7 @@ def run_root(path: Path | None) -> RunRoot:
 def status(run: Path | None, json_: bool, follow: bool) -> None:
     """Show where a run stands; with ``follow``, until it ends, and then its results."""
     root = run_root(run)
-    console = Console(stderr=json_)
+    console = show.console(stderr=json_)
     try:
         if follow:
             state = live.follow(root, progress.cluster_of(root), console)
@@ -50,7 +48,7 @@ def owed_collect(runs: list[Path], json_: bool) -> None:
     if json_:
         print(json.dumps([state.to_json() for state in states]))
         return
-    console = Console()
+    console = show.console()
     for state in states:
         console.print(f"{state.root.path}", highlight=False, soft_wrap=True)
         for line in show.owed_lines(state):
