@@ -32,6 +32,8 @@ COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
 HIDDEN_PACKAGES = ("hpcagent_bench", "experiments", "slurm", "statistics", "tests")
 JUDGE_SOCKET = "/run/judge.sock"
 USER = "1000"
+CLEAN = ("/usr/bin/env", "-i")
+"""Starts bubblewrap itself without an environment: inside, /proc/1/environ shows what it was started with."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,16 @@ def builder(
     *, ro: Sequence[Bind] = (), rw: Sequence[Bind] = (), env: Mapping[str, str], chdir: str
 ) -> list[str]:
     """Prefix for a compiler: as ``grader`` with a /proc of its own; the output folder comes in ``rw``."""
-    argv = [*_isolation(), *_forbid_nested(), *_system(SYSTEM, LOADER), "--proc", "/proc", "--dev", "/dev"]
+    argv = [
+        *CLEAN,
+        *_isolation(),
+        *_forbid_nested(),
+        *_system(SYSTEM, LOADER),
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+    ]
     argv += [*_private("/tmp", "/dev/shm"), *_binds(ro, rw)]
     argv += [*_mask([Path("/usr"), *(bind.source for bind in ro)]), *_environment(env)]
     return [*argv, "--chdir", chdir, "--"]
@@ -227,7 +238,14 @@ def agent(
     Paths are not resolved here, so placeholders may stand in them.
     """
     folders = [*toolchain_folders(), *interpreter_folders()]
-    argv = [*_isolation(), *_forbid_nested(), *_system(SYSTEM, (*LOADER, *AGENT_ETC)), "--proc", "/proc"]
+    argv = [
+        *CLEAN,
+        *_isolation(),
+        *_forbid_nested(),
+        *_system(SYSTEM, (*LOADER, *AGENT_ETC)),
+        "--proc",
+        "/proc",
+    ]
     argv += ["--dev", "/dev", *_private("/tmp", "/dev/shm", "/run")]
     for folder in folders:
         argv += ["--ro-bind", str(folder), str(folder)]

@@ -9,7 +9,7 @@ LOG_MAX = 64 * 1024
 
 _LOCATED = re.compile(r"(?P<file>[^\s:][^:]*|\{standard input\})(:\d+)+(:|$)")
 _ABOUT = re.compile(r"(?P<file>[^\s:][^:]*|\{standard input\}): (In|At|Assembler messages|Warning|Error)")
-_INCLUDED = re.compile(r"(In file included|\s+)\s*from (?P<file>[^\s:][^:]*)(:\d+)+[:,]")
+_INCLUDED = re.compile(r"(?:In file included|\s+)\s*from (?P<file>[^\s:][^:]*)(:\d+)+[:,]")
 _LINKER = re.compile(r"(?:\S*/)?(?:ld|collect2|ld\.\w+)(?:\.exe)?: (?P<rest>.*)")
 _DRIVER = re.compile(
     r"(?:\S*/)?(?P<tool>gcc|g\+\+|gfortran|cc1|cc1plus|f951|as|clang|clang\+\+): (?P<rest>.*)"
@@ -20,7 +20,7 @@ _PATH = re.compile(r"(?<![\w<])/(?:[\w.+-]+/)+")
 
 def _mentioned(line: str, source: str) -> bool | None:
     """Whether a line that names a file names the submission; None when it names none."""
-    for form in (_LOCATED, _ABOUT, _INCLUDED):
+    for form in (_INCLUDED, _LOCATED, _ABOUT):
         found = form.match(line)
         if found:
             return found["file"].rpartition("/")[2] == source or found["file"] == "{standard input}"

@@ -40,8 +40,8 @@ class Outcome:
 
     ``inside_ns`` is read by the child around the call alone, ``outside_ns`` by the judge around the exchange,
     and ``cpu_ns`` is CPU time of all the child's threads from GO until they stood, read by the judge.
-    ``detail`` of a failure is one line; where sealing or memory failed, so that the submission is not to
-    blame, it starts with ``seal:`` or ``memory:``.
+    ``detail`` of a failure is one line. It starts with ``seal:`` exactly when the child failed before any code
+    of a submission was loaded, which is never the submission's fault.
     """
 
     status: Literal["ok", "crash", "timeout", "refused"]
@@ -143,19 +143,18 @@ class Child:
         """Call the kernel once on ``draw``; ``timeout_s`` bounds the call alone. A failure ends the child."""
         if self._failed is not None:
             return self._failed
-        step = "start"
+        step, prefix = "start", "seal: "
         try:
             self._greet()
-            step = "load"
+            step, prefix = "load", ""
             self._load(draw, scalars, workspace_bytes)
             step = "call"
             return self._go(timeout_s)
         except Ended as gone:
             status: Literal["crash", "refused"] = "refused" if step == "start" else "crash"
-            prefix = "seal: " if step == "start" else ""
             return self._fail(status, f"{prefix}{gone} ({step})")
         except Late as late:
-            return self._fail("refused" if step == "start" else "timeout", f"{late} ({step})")
+            return self._fail("refused" if step == "start" else "timeout", f"{prefix}{late} ({step})")
         except _Refused as refused:
             return self._fail("refused", str(refused))
 
@@ -168,19 +167,12 @@ class Child:
         """Wait for the child's first word, which comes before any code of a submission is loaded."""
         if self._greeted:
             return
-        self._expect(messages.HELLO, START_TIMEOUT_S)
+        frame = self._process.receive(START_TIMEOUT_S)
+        if messages.kind(frame) != messages.HELLO:
+            raise Ended(messages.fail_text(frame))
         if not self._process.pid:
-            raise _Refused("seal: the child's process number is unknown")
+            raise Ended("the child's process number is unknown")
         self._greeted = True
-
-    def _expect(self, wanted: int, timeout_s: float) -> bytes:
-        frame = self._process.receive(timeout_s)
-        found = messages.kind(frame)
-        if found == messages.FAIL:
-            raise _Refused(messages.fail_text(frame))
-        if found != wanted:
-            raise _Refused(f"protocol: frame {found} where {wanted} was due")
-        return frame
 
     def _load(self, draw: Draw, scalars: Mapping[str, int | float], workspace_bytes: int) -> None:
         """Hand the draw over and wait until the child is ready; helper threads must rest meanwhile."""
@@ -198,7 +190,11 @@ class Child:
         before = 0 if self._trusted else self._process.background_cpu_ns()
         self._process.thaw()
         self._process.send(frame, (draw.fd, self._outputs.fd) if fresh else (draw.fd,))
-        self._expect(messages.READY, COMPILE_TIMEOUT_S if self._trusted else LOAD_TIMEOUT_S)
+        answer = self._process.receive(COMPILE_TIMEOUT_S if self._trusted else LOAD_TIMEOUT_S)
+        if messages.kind(answer) == messages.FAIL:
+            raise _Refused(_said(answer))
+        if messages.kind(answer) != messages.READY:
+            raise _Refused(f"protocol: frame {messages.kind(answer)} where {messages.READY} was due")
         if not self._trusted and self._worked_since(before):
             raise _Refused("protocol: computed outside the clocked call")
 
@@ -225,7 +221,7 @@ class Child:
         cpu = process.cpu_ns() - cpu
         done = messages.done(answer)
         if done is None and messages.kind(answer) == messages.FAIL:
-            return self._fail("crash", messages.fail_text(answer))
+            return self._fail("crash", _said(answer))
         if done is None or done[0] != nonce or process.waiting():
             raise _Refused("protocol: a forged or repeated answer")
         if done[1] > outside:
@@ -248,6 +244,11 @@ class Child:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _said(frame: bytes) -> str:
+    """A child's own reason, which it may have made up: it cannot claim that the seal failed."""
+    return messages.fail_text(frame).removeprefix("seal:").strip() or "failed without a reason"
 
 
 class _Refused(Exception):

@@ -234,10 +234,10 @@ _Noreturn static void serve(char **argv)
     void *handle = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     call.shim = handle ? (shim_fn)dlsym(handle, "hb_call") : NULL;
     if (!call.shim)
-        fail(call.control, "seal: cannot load the call shim: %s", dlerror());
+        fail(call.control, "cannot load the call shim: %s", dlerror());
     signal(SIGABRT, on_abort);
     if (hb_lockdown() != 0 && atoi(argv[4]))
-        fail(call.control, "seal: this kernel has no system-call filter: %s", strerror(errno));
+        fail(call.control, "this kernel has no system-call filter: %s", strerror(errno));
     uint32_t hello[2] = {HELLO, 0}, ready[2] = {READY, 0};
     reply(&call, hello, sizeof hello);
     for (;;) {

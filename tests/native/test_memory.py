@@ -1,0 +1,79 @@
+"""Layouts and sealed draws."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcagent_bench.harness.memory import Draw, Outputs, layout_for, pack
+from tests.native.native_kernels import BINDING, draw
+
+
+def test_arrays_are_page_aligned_and_do_not_overlap() -> None:
+    shapes = {"x": (513,), "y": (0, 4)}
+    layout = layout_for(BINDING, shapes, {"x": "float64", "y": "float32", "N": "int64"})
+    assert layout.names == ("x", "y")
+    assert layout.offsets == {"x": 0, "y": 8192}  # 513 doubles are 4104 bytes: two pages
+    assert (layout.nbytes("x"), layout.nbytes("y"), layout.total) == (4104, 0, 8192)
+    assert layout.part(["y"]).total == 4096  # never empty: a block has at least a page
+
+
+def test_a_sealed_draw_cannot_be_changed_by_any_way_in() -> None:
+    made = draw()
+    before = made.arrays["x"].copy()
+    kept = made.arrays["x"]
+    made.seal()
+    with pytest.raises(ValueError, match="read-only"):
+        made.arrays["x"][0] = 1
+    with pytest.raises(PermissionError):
+        os.pwrite(made.fd, b"x", 0)
+    with pytest.raises(PermissionError):
+        mmap.mmap(made.fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    with pytest.raises(PermissionError):
+        os.open(f"/proc/self/fd/{made.fd}", os.O_RDWR | os.O_TRUNC)
+    for size in (0, 1 << 20):
+        with pytest.raises(PermissionError):
+            os.ftruncate(made.fd, size)
+    with pytest.raises(PermissionError):
+        fcntl.fcntl(made.fd, fcntl.F_ADD_SEALS, 0)
+    assert np.array_equal(kept, before)
+    made.close()
+
+
+def test_views_outlive_the_draw() -> None:
+    made = draw()
+    made.seal()
+    kept = made.arrays["y"]
+    made.close()
+    assert made.fd == -1
+    assert kept.sum() == 1003 * 1004 / 2  # the memory goes with its last view, not before
+
+
+def test_memory_comes_back() -> None:
+    def shared_kb() -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("RssShmem:")).split()[1])
+
+    layout = pack({"x": (64 << 17,)}, {"x": "float64"})
+    start = shared_kb()
+    for _ in range(4):
+        made = Draw.allocate(layout)
+        made.arrays["x"][:] = 1
+        made.seal()
+        made.close()
+        assert shared_kb() - start < 1 << 10
+
+
+def test_output_buffers_cannot_be_pulled_away() -> None:
+    outputs = Outputs(pack({"y": (8,)}, {"y": "int64"}))
+    with pytest.raises(PermissionError):
+        os.ftruncate(outputs.fd, 0)
+    os.pwrite(outputs.fd, (7).to_bytes(8, "little"), 8)
+    assert outputs.arrays["y"].tolist() == [0, 7, 0, 0, 0, 0, 0, 0]
+    assert not outputs.arrays["y"].flags.writeable
+    outputs.close()
