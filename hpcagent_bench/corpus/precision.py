@@ -261,6 +261,8 @@ def _distance(a: Array, b: Array) -> npt.NDArray[np.float64]:
 def _compare_pass(
     produced: Array, wanted: Array, rtol: float, atol: float, threads: int
 ) -> native_helpers.CompareResult:
+    if produced.dtype.kind == "c":
+        return _complex_pass(produced, wanted, rtol, atol)
     result = native_helpers.CompareResult()
     helpers = native_helpers.library()
     narrow = produced.dtype == np.float32
@@ -271,3 +273,25 @@ def _compare_pass(
         produced.ctypes.data, wanted.ctypes.data, produced.size, rtol, atol, threads, ctypes.byref(result)
     )
     return result
+
+
+def _complex_pass(produced: Array, wanted: Array, rtol: float, atol: float) -> native_helpers.CompareResult:
+    """Complex numbers: distance and size by modulus, infinities and NaNs component by component."""
+    pairs = [np.stack([x.real, x.imag]).astype(np.float64) for x in (produced, wanted)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        same = (pairs[0] == pairs[1]) | (np.isnan(pairs[0]) & np.isnan(pairs[1]))
+        apart = np.where(same, 0.0, pairs[0] - pairs[1])
+        distance = np.hypot(apart[0], apart[1])
+        size = np.hypot(*np.where(np.isfinite(pairs[1]), pairs[1], 0.0))
+        close = np.isfinite(distance) & (distance <= atol + rtol * size)
+    distance[~np.isfinite(distance)] = np.inf
+    outside = ~(same.all(axis=0) | close)
+    usable = np.isfinite(size)
+    relative = np.divide(distance, size, out=np.zeros_like(size), where=usable & (size > 0))
+    return native_helpers.CompareResult(
+        bad=int(outside.sum()),
+        first_bad=int(outside.argmax()) if outside.any() else -1,
+        max_abs=float(distance.max()),
+        max_rel=float(relative.max()),
+        norm=float(size[usable].max(initial=0.0)),
+    )
