@@ -37,6 +37,7 @@ class JobView:
     state: JobState
     detail: str = ""
     end: dict[str, Any] = field(default_factory=dict)
+    refused: bool = False
 
     @property
     def in_flight(self) -> bool:
@@ -140,7 +141,18 @@ def _view(
     never: tuple[JobState, str] = ("lost", "was never submitted")
     state, detail = never if job.get("refused") else decide(signs, grace_s)
     work = tuple(Work(job["setup"], kernel, slot) for kernel, slot in job["work"])
-    return JobView(job["stem"], job["setup"], wave["wave"], work, job_id, folder, state, detail, end)
+    return JobView(
+        job["stem"],
+        job["setup"],
+        wave["wave"],
+        work,
+        job_id,
+        folder,
+        state,
+        detail,
+        end,
+        bool(job.get("refused")),
+    )
 
 
 def slurm_ids(root: RunRoot) -> list[str]:

@@ -95,7 +95,7 @@ def plan_of(launch: Launch, state: progress.RunState | None) -> waves.Plan:
     if cluster.executor == "slurm" and split.owed:
         executors.use_slurm_conf(cluster)
         limit = scheduler.max_array_size(limit)
-    return waves.plan(split, launch.root, limit)
+    return waves.plan(launch.wanted, split, launch.root, limit)
 
 
 def plan_record(launch: Launch, plan: waves.Plan) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def take(
     notes = _merge(root) if merge else ()
     design = tuple(designed(root) if work is None else work)
     flying = {w for job in jobs if job.in_flight for w in job.work}
-    tried = {w for job in jobs if not job.in_flight for w in job.work}
+    tried = {w for job in jobs if not job.in_flight and not job.refused for w in job.work}
     plan = owed.plan(design, owed.episode_facts(root.results), flying, tried)
     return RunState(root, tuple(jobs), plan, notes)
 

@@ -36,7 +36,6 @@ BY_SYSTEM = (
     "REVOKED",
     "LAUNCH_FAILED",
     "RECONFIG_FAIL",
-    "POWER_UP_NODE",
 )
 
 CLASSES: dict[str, StateClass] = {

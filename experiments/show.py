@@ -13,7 +13,7 @@ from rich.table import Table
 from experiments.progress import RunState
 from experiments.waves import Plan
 from hpcagent_bench.episodes import Work
-from hpcagent_bench.owed import OwedItem, OwedPlan
+from hpcagent_bench.owed import OwedItem
 
 PLAIN_WIDTH = 120
 
@@ -50,17 +50,12 @@ def plan_table(plan: Plan, title: str) -> Table:
         table.add_column(name, justify="right")
     table.add_column("why owed", overflow="fold")
     owed = plan.owed
-    setups = dict.fromkeys(w.setup for w in _everything(owed))
-    for setup in setups:
+    for setup in dict.fromkeys(w.setup for w in plan.work):
         mine = [item for item in owed.owed if item.work.setup == setup]
         counts = [len(mine), _count(owed.in_flight, setup), _count(owed.delivered, setup)]
         jobs = sum(job.setup == setup for job in plan.jobs)
         table.add_row(setup, *map(str, counts), str(jobs), why(mine))
     return table
-
-
-def _everything(owed: OwedPlan) -> list[Work]:
-    return sorted([*(item.work for item in owed.owed), *owed.in_flight, *owed.delivered])
 
 
 def _count(work: Iterable[Work], setup: str) -> int:

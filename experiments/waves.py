@@ -39,6 +39,7 @@ class ArrayJob:
 class Plan:
     """What a launch would do. Times in seconds, tokens None when nothing bounds them."""
 
+    work: tuple[Work, ...]
     owed: OwedPlan
     arrays: tuple[ArrayJob, ...]
     node_seconds: int
@@ -88,8 +89,8 @@ def job_seconds(pieces: int, study: config.Study, partition: config.Partition, g
     return int(min(bound, seconds(partition.time)))
 
 
-def plan(owed: OwedPlan, root: config.Root, max_array_size: int) -> Plan:
-    """The node jobs of what is owed, with upper bounds of time and tokens; nothing is touched.
+def plan(work: Iterable[Work], owed: OwedPlan, root: config.Root, max_array_size: int) -> Plan:
+    """The node jobs of what is owed of ``work``, with upper bounds of time and tokens; nothing is touched.
 
     ``wall_seconds`` assumes that the scheduler grants every node at once, or one after another where node
     jobs share a host (cluster.exclusive_host).
@@ -102,4 +103,4 @@ def plan(owed: OwedPlan, root: config.Root, max_array_size: int) -> Plan:
     models = {name for name, model in root.models.items() if model.model is not None}
     cap = root.study.budgets.max_tokens
     tokens = 0 if not models else None if cap is None else cap * len(owed.owed)
-    return Plan(owed, arrays(jobs, max_array_size), sum(times), together, tokens)
+    return Plan(tuple(work), owed, arrays(jobs, max_array_size), sum(times), together, tokens)
