@@ -1,0 +1,10 @@
+#include <stdint.h>
+
+void s119_fp64(double *restrict aa, const double *restrict bb, const int64_t LEN_2D, uint8_t *restrict workspace, const int64_t workspace_size)
+{
+    for (int64_t i = 1; i < LEN_2D; i++) {
+        for (int64_t j = 1; j < LEN_2D; j++) {
+            aa[i * LEN_2D + j] = aa[(i - 1) * LEN_2D + j - 1] + bb[i * LEN_2D + j];
+        }
+    }
+}

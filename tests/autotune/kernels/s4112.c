@@ -1,0 +1,8 @@
+#include <stdint.h>
+
+void s4112_fp64(double *restrict a, const double *restrict b, const int64_t *restrict ip, const int64_t LEN_1D, uint8_t *restrict workspace, const int64_t workspace_size)
+{
+    for (int64_t i = 0; i < LEN_1D; i++) {
+        a[i] = a[i] + b[ip[i]] * 2.0;
+    }
+}
