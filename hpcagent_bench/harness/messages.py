@@ -34,8 +34,9 @@ def kind(frame: bytes) -> int:
 
 
 def fail_text(frame: bytes) -> str:
-    """The reason a FAIL frame carries."""
-    return frame[_HEAD.size :].decode(errors="replace")
+    """The reason a FAIL frame carries, in one printable line."""
+    text = frame[_HEAD.size :].decode(errors="replace")
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def go(nonce: int) -> bytes:

@@ -40,8 +40,9 @@ class Outcome:
 
     ``inside_ns`` is read by the child around the call alone, ``outside_ns`` by the judge around the exchange,
     and ``cpu_ns`` is CPU time of all the child's threads from GO until they stood, read by the judge.
-    ``detail`` of a failure is one line. It starts with ``seal:`` exactly when the child failed before any code
-    of a submission was loaded, which is never the submission's fault.
+    ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
+    submission was loaded and with ``memory:`` when the judge had none left: neither is the submission's
+    fault, and no submission can bring these words about.
     """
 
     status: Literal["ok", "crash", "timeout", "refused"]
@@ -157,6 +158,8 @@ class Child:
             return self._fail("refused" if step == "start" else "timeout", f"{prefix}{late} ({step})")
         except _Refused as refused:
             return self._fail("refused", str(refused))
+        except OSError as error:
+            return self._fail("refused", f"memory: {error} ({step})")
 
     def _fail(self, status: Literal["crash", "timeout", "refused"], detail: str) -> Outcome:
         self._process.kill()
@@ -247,8 +250,9 @@ class Child:
 
 
 def _said(frame: bytes) -> str:
-    """A child's own reason, which it may have made up: it cannot claim that the seal failed."""
-    return messages.fail_text(frame).removeprefix("seal:").strip() or "failed without a reason"
+    """A child's own reason, which it may have made up: it cannot claim that the judge failed."""
+    text = messages.fail_text(frame)
+    return f"child: {text}" if text.startswith(("seal:", "memory:")) else text or "failed without a reason"
 
 
 class _Refused(Exception):
