@@ -122,20 +122,30 @@ def use_slurm_conf(cluster: config.Cluster) -> None:
     """Point Slurm's commands at the cluster's own configuration, unless the environment names one."""
     if cluster.executor != "slurm":
         return
-    if cluster.slurm_conf and not os.environ.get("SLURM_CONF"):
-        if not Path(cluster.slurm_conf).is_file():
+    path = slurm_conf_of(cluster)
+    if path and not os.environ.get("SLURM_CONF"):
+        if not path.is_file():
             hint = (
                 "start it with: hpcagent-bench devcluster up"
                 if cluster.name == "devcluster"
                 else "mend the path"
             )
-            raise UserError(f"cluster {cluster.name}: slurm_conf={cluster.slurm_conf} does not exist", hint)
-        os.environ["SLURM_CONF"] = cluster.slurm_conf
+            raise UserError(f"cluster {cluster.name}: {path} does not exist", hint)
+        os.environ["SLURM_CONF"] = str(path)
     missing = [tool for tool in ("sbatch", "srun", "squeue", "scontrol") if shutil.which(tool) is None]
     if missing:
         raise UserError(
             f"cluster={cluster.name}: {missing[0]} is not found", "load Slurm, or use cluster=local"
         )
+
+
+def slurm_conf_of(cluster: config.Cluster) -> Path | None:
+    """The cluster's own slurm.conf: the configured one, or where the development cluster puts its."""
+    if cluster.slurm_conf or cluster.name != "devcluster":
+        return Path(cluster.slurm_conf) if cluster.slurm_conf else None
+    from slurm.devcluster import layout
+
+    return layout.slurm_conf(layout.default_root())
 
 
 def make(root: config.Root, folder: Path, name: str, token: str, code: Path, cwd: Path) -> submitit.Executor:

@@ -109,7 +109,8 @@ def finish(state: RunState, console: Console) -> None:
     written = figure.write(root.path, in_flight=flying)
     for note in state.notes:
         console.print(note, highlight=False)
-    for job in state.jobs:
+    newest = max((job.wave for job in state.jobs), default=0)
+    for job in (job for job in state.jobs if job.wave == newest):
         if job.state == "lost" or job.end.get("rc") or job.end.get("merge", "ok") != "ok":
             told = job.end.get("reason", job.detail)
             merge = job.end.get("merge", "ok")

@@ -44,11 +44,15 @@ The same command again launches only what is still owed. exit codes: 0 nothing i
 was shown), 1 work is still owed after following, 2 a mistake in what was typed, 130 interrupted (jobs go on).
 """
 
+ONCE = frozenset({"action", "setups", "kernels", "fresh", "follow"})
+"""Words that concern one launch only; the others make the line that runs what is owed."""
+
 
 @dataclass(frozen=True)
 class Launch:
     """One composed launch: the study's setups and kernels, and the part of its work that is wanted now."""
 
+    words: tuple[str, ...]
     composed: Composed
     setups: tuple[StudySetup, ...]
     kernels: tuple[str, ...]
@@ -76,7 +80,7 @@ def prepare(words: Sequence[str], conf: Path | None = None) -> Launch:
     names = [setup.name for setup in setups]
     some = study.chosen(names, root.setups, "setups")
     wanted = study.work_of(some, study.chosen(kernels, root.kernels, "kernels"), root.study.repeat)
-    return Launch(composed, setups, kernels, study.identity(root, setups, kernels), wanted)
+    return Launch(tuple(words), composed, setups, kernels, study.identity(root, setups, kernels), wanted)
 
 
 def current(launch: Launch) -> tuple[RunRoot | None, progress.RunState | None]:
@@ -103,6 +107,7 @@ def plan_record(launch: Launch, plan: waves.Plan) -> dict[str, Any]:
     designed = study.work_of((s.name for s in launch.setups), launch.kernels, launch.root.study.repeat)
     return {
         "identity": launch.identity,
+        "words": [w for w in launch.words if w.lstrip("+").split("=")[0] not in ONCE],
         "study": launch.root.study.experiment,
         "title": launch.root.study.title,
         "version": getattr(hpcagent_bench, "__version__", None),

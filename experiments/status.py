@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 from experiments import follow as live
@@ -56,9 +57,7 @@ def owed_collect(runs: list[Path], json_: bool) -> None:
         for note in state.notes:
             console.print(note, highlight=False, soft_wrap=True)
         if state.plan.owed:
-            name = state.root.plan().get("study", "NAME")
-            console.print(
-                f"run them: python -m experiments.launch +study={name}", highlight=False, soft_wrap=True
-            )
+            words = shlex.join(state.root.plan().get("words", []))
+            console.print(f"run them: python -m experiments.launch {words}", highlight=False, soft_wrap=True)
         else:
             console.print("nothing is owed" + (", work is in flight" if state.live else ""))
