@@ -53,10 +53,12 @@ def fill(
     structural_seed: int,
     threads: int,
     variant: Variant | None = None,
+    structural_from: Mapping[str, Array] | None = None,
 ) -> None:
     """Fill every declared array in place; ``arrays`` must hold exactly those, C-contiguous, in their shapes.
 
     ``variant`` replaces the distribution of floating-point arrays without an interval (held-out cases).
+    ``structural_from``, an earlier draw of the same sizes and structural seed, saves drawing integers again.
     """
     shapes = kernel.shapes(params)
     if set(arrays) != set(shapes):
@@ -67,7 +69,9 @@ def fill(
             raise ValueError(f"{kernel.name}: {name} has shape {array.shape}, declared is {shapes[name]}")
         if not (array.flags.c_contiguous and array.flags.writeable and array.dtype.isnative):
             raise ValueError(f"{kernel.name}: {name} must be writable, C-contiguous and of native byte order")
-        if array.dtype.kind in "iub":
+        if array.dtype.kind in "iub" and structural_from is not None:
+            np.copyto(array, structural_from[name], casting="no")
+        elif array.dtype.kind in "iub":
             _fill_structural(name, array, declared, _digest("structural", structural_seed, index), threads)
         else:
             _fill_values(name, array, declared, _digest("values", value_seed, index), threads, variant)

@@ -130,6 +130,8 @@ def test_integers_follow_the_structural_seed_alone(make_kernel: Maker) -> None:
     assert first["i"].tobytes() == second["i"].tobytes()
     assert first["m"].tobytes() == second["m"].tobytes()
     assert first["x"].tobytes() != second["x"].tobytes()
+    copied = draw(kernel, 70_000, value=9, structural=4, structural_from=first)
+    assert all(copied[name].tobytes() == second[name].tobytes() for name in copied)
     assert draw(kernel, 70_000, structural=3)["i"].tobytes() != first["i"].tobytes()
     assert 0.48 < first["m"].mean() < 0.52
 

@@ -19,7 +19,6 @@ typedef struct {
 typedef struct {
     const void *actual, *expected;
     int64_t count;
-    int width;
     double rtol, atol;
     compare_result total;
     pthread_mutex_t lock;

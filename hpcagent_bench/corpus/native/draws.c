@@ -4,6 +4,9 @@
  * rounded once), so the values are the same on every machine; build with -ffp-contract=off. */
 #include <float.h>
 #include <math.h>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 #include "crew.h"
 #include "stream.h"
@@ -25,6 +28,30 @@ typedef struct {
 static int64_t block_count(int64_t count)
 {
     return (count + BLOCK - 1) / BLOCK;
+}
+
+/* Copies past the caches where the address allows: an input is larger than they are, and a plain store would read
+ * every line before it writes it. */
+static inline void put(void *to, const void *from, int64_t bytes)
+{
+#ifdef __AVX__
+    if (((uintptr_t)to | (uint64_t)bytes) % 32 == 0) {
+        for (int64_t i = 0; i < bytes; i += 32) {
+            __m256i part = _mm256_load_si256((const __m256i *)((const char *)from + i));
+            _mm256_stream_si256((__m256i *)((char *)to + i), part);
+        }
+        return;
+    }
+#endif
+    memcpy(to, from, (size_t)bytes);
+}
+
+/* Ends a block: what was stored past the caches is visible before the block counts as done. */
+static inline void put_done(void)
+{
+#ifdef __AVX__
+    _mm_sfence();
+#endif
 }
 
 #define DEFINE_FOLD(name, real, tiny, absolute)                         \
@@ -54,7 +81,7 @@ static void uniform_f64_block(void *context, int64_t block)
     stream_seed(&s, job->key, (uint64_t)block);
     for (int64_t at = begin; at < end; at += STREAM_BATCH) {
         int64_t n = end - at < STREAM_BATCH ? end - at : STREAM_BATCH;
-        double *out = (double *)job->out + at;
+        double out[STREAM_BATCH] __attribute__((aligned(64)));
         stream_refill(&s, word);
         for (int64_t i = 0; i < n; i++) {
             uint64_t bits = (word[i] >> 12) | 0x3ff0000000000000u; /* [1, 2) */
@@ -65,7 +92,9 @@ static void uniform_f64_block(void *context, int64_t block)
             out[i] = v < lo ? lo : v;
         }
         fold_f64(out, n, job->fold);
+        put((double *)job->out + at, out, n * (int64_t)sizeof *out);
     }
+    put_done();
 }
 
 static void uniform_f32_block(void *context, int64_t block)
@@ -80,7 +109,7 @@ static void uniform_f32_block(void *context, int64_t block)
     stream_seed(&s, job->key, (uint64_t)block);
     for (int64_t at = begin; at < end; at += 2 * STREAM_BATCH) {
         int64_t n = end - at < 2 * STREAM_BATCH ? end - at : 2 * STREAM_BATCH;
-        float *out = (float *)job->out + at;
+        float out[2 * STREAM_BATCH] __attribute__((aligned(64)));
         stream_refill(&s, word);
         memcpy(half, word, sizeof half);
         for (int64_t i = 0; i < n; i++) {
@@ -92,7 +121,9 @@ static void uniform_f32_block(void *context, int64_t block)
             out[i] = v < lo ? lo : v;
         }
         fold_f32(out, n, job->fold);
+        put((float *)job->out + at, out, n * (int64_t)sizeof *out);
     }
+    put_done();
 }
 
 void draw_uniform_f64(double *out, int64_t count, uint64_t key, double lo, double hi, int fold, int threads)

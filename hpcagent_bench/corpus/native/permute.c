@@ -8,7 +8,7 @@
 
 #define PERMUTE_BLOCK 262144
 #define PERMUTE_MAX_BUCKETS 4096
-#define PERMUTE_BUCKET_SIZE 32768
+#define PERMUTE_BUCKET_SIZE 8192
 
 typedef struct {
     void *out;
