@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def project_root() -> Path:
-    """The folder that holds ``hpcagent_bench/``, ``experiments/`` and ``conf/`` (a checkout or a snapshot)."""
+    """The folder of ``hpcagent_bench/``, ``experiments/`` and ``conf/`` (a checkout or a snapshot)."""
     return Path(__file__).resolve().parent.parent
 
 
@@ -51,7 +51,7 @@ def write_atomic(path: Path, data: str | bytes, mode: int | None = None) -> None
             handle.flush()
             os.fchmod(handle.fileno(), 0o644 if mode is None else mode)
             os.fsync(handle.fileno())
-        os.replace(side, path)
+        Path(side).replace(path)
     except BaseException:
         Path(side).unlink(missing_ok=True)
         raise

@@ -1,4 +1,4 @@
-"""The registered measurement protocols: immutable stamps that say how a grade was measured (scoring.md 1.1)."""
+"""The registered measurement protocols: stamps that say how a grade was measured (scoring.md 1.1)."""
 
 from __future__ import annotations
 

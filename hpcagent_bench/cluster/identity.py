@@ -69,8 +69,6 @@ def _read(path: Path) -> Caller:
     return Caller(setup, episode, episode.kernel, raw.get("language"), raw.get("submission_mode", "single"))
 
 
-def _known(
-    row: type[results_db.Setup] | type[results_db.Episode], raw: dict[str, object]
-) -> dict[str, object]:
+def _known(row: type[Any], raw: dict[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(row)}
     return {k: v for k, v in raw.items() if k in names}
