@@ -211,16 +211,23 @@ class ChildProcess:
         except (OSError, ValueError, IndexError):
             return 0
 
+    def threads(self) -> int:
+        """How many threads the child has."""
+        try:
+            return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
+        except OSError:
+            return 0
+
     def last_words(self) -> str:
         """Wait for the end, then say how it was; what bubblewrap or the loader printed comes along."""
         if not self._said:
             try:
-                status = self._process.wait(timeout=2)
+                how = describe_exit(self._process.wait(timeout=0.5))
             except subprocess.TimeoutExpired:
                 self.kill()
-                status = self._process.wait()
+                how = "closed its control socket"
             printed = os.pread(self._stderr, STDERR_MAX, 0).decode(errors="replace").strip()
-            self._said = describe_exit(status) + (f": {printed}" if printed else "")
+            self._said = how + (f": {printed}" if printed else "")
         return self._said
 
     def kill(self) -> None:

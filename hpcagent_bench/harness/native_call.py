@@ -31,7 +31,8 @@ LOAD_TIMEOUT_S = 60.0
 COMPILE_TIMEOUT_S = 600.0
 """The same where handing over compiles a reference of the judge's own."""
 IDLE_CPU_NS = 1_000_000
-"""CPU time that helper threads may use while a draw is handed over, outside the clock."""
+IDLE_CPU_NS_PER_THREAD = 100_000
+"""CPU time helper threads may use while a draw is handed over, outside the clock: falling asleep again."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Child:
         self._encode = encode
         self._trusted = trusted
         self._greeted = False
+        self._loaded = False
         self._outputs: Outputs | None = None
         self._failed: Outcome | None = None
 
@@ -178,7 +180,11 @@ class Child:
         self._greeted = True
 
     def _load(self, draw: Draw, scalars: Mapping[str, int | float], workspace_bytes: int) -> None:
-        """Hand the draw over and wait until the child is ready; helper threads must rest meanwhile."""
+        """Hand the draw over and wait until the child is ready.
+
+        """Whether helper threads used CPU time while loading; the counters may lag a tick behind."""
+        first call is the warm-up.
+        """
         draw.seal()
         part = draw.layout.part(messages.output_names(self._binding))
         fresh = self._outputs is None or self._outputs.layout != part
@@ -190,7 +196,8 @@ class Child:
         frame = self._encode(
             self._binding, draw.layout, part, scalars, new_outputs=fresh, workspace_bytes=workspace_bytes
         )
-        before = 0 if self._trusted else self._process.background_cpu_ns()
+        watched = self._loaded and not self._trusted
+        before = self._process.background_cpu_ns() if watched else 0
         self._process.thaw()
         self._process.send(frame, (draw.fd, self._outputs.fd) if fresh else (draw.fd,))
         answer = self._process.receive(COMPILE_TIMEOUT_S if self._trusted else LOAD_TIMEOUT_S)
@@ -198,15 +205,17 @@ class Child:
             raise _Refused(_said(answer))
         if messages.kind(answer) != messages.READY:
             raise _Refused(f"protocol: frame {messages.kind(answer)} where {messages.READY} was due")
-        if not self._trusted and self._worked_since(before):
+        if watched and self._worked_since(before):
             raise _Refused("protocol: computed outside the clocked call")
+        self._loaded = True
 
     def _worked_since(self, before: int) -> bool:
         """Whether helper threads used CPU time while loading; the kernel's counters may lag a tick behind."""
-        if self._process.background_cpu_ns() - before <= IDLE_CPU_NS:
+        allowed = before + IDLE_CPU_NS + IDLE_CPU_NS_PER_THREAD * self._process.threads()
+        if self._process.background_cpu_ns() <= allowed:
             return False
         time.sleep(0.01)
-        return self._process.background_cpu_ns() - before > IDLE_CPU_NS
+        return self._process.background_cpu_ns() > allowed
 
     def _go(self, timeout_s: float) -> Outcome:
         """Start the call, stamp it from outside, stop the child."""

@@ -109,7 +109,7 @@ def test_threads_are_those_of_the_granted_cores() -> None:
     for (int i = 0; i < 64; i++) y[i + 1] = seen[i];"""
     given = draw()
     with child(body, "#include <sched.h>", cores=cores) as running:
-        for _ in range(3):
+        for _ in range(10):  # resting threads of an OpenMP team are no threads that compute
             assert running.call(given, scalars(), timeout_s=10).status == "ok"
             assert running.outputs["y"][0] == len(cores)
             assert {c for c in range(64) if running.outputs["y"][c + 1]} == set(cores)
