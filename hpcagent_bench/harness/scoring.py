@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcagent_bench.corpus import precision
 from hpcagent_bench.harness import anticheat
 from hpcagent_bench.harness import denominator as denominators
 from hpcagent_bench.harness.context import GradingContext
@@ -109,7 +110,7 @@ def score(context: GradingContext, submission: Submission, settings: Settings) -
         fault = ""
         try:
             rejection = anticheat.judge(grading)
-        except JudgeFault as error:
+        except (JudgeFault, precision.Ungradeable) as error:
             fault = str(error)
         except (OSError, MemoryError) as error:
             fault = f"{type(error).__name__}: {error}"
