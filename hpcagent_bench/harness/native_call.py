@@ -182,8 +182,8 @@ class Child:
     def _load(self, draw: Draw, scalars: Mapping[str, int | float], workspace_bytes: int) -> None:
         """Hand the draw over and wait until the child is ready.
 
-        """Whether helper threads used CPU time while loading; the counters may lag a tick behind."""
-        first call is the warm-up.
+        Helper threads must rest meanwhile, but for the first draw: libraries start theirs when opened, and
+        the first call is the warm-up.
         """
         draw.seal()
         part = draw.layout.part(messages.output_names(self._binding))
