@@ -25,8 +25,8 @@ FLAGS = "-march=native -fopenmp -fno-math-errno -fno-trapping-math -fno-signed-z
 PLANS = [
     Plan(),
     Plan(jam=4),
-    Plan(jam=3, streams=8, past_cache=True, reorder=False),
-    Plan(fuse=False, jam=2, streams=2, parallel=True),
+    Plan(jam=3, streams=8, past_cache=True, reorder=False, recompute=False),
+    Plan(fuse=False, jam=2, streams=2, parallel=True, past_cache=True),
     Plan(jam=8, streams=1, simd=False),
 ]
 SIZES_1D = [2, 3, 7, 64, 65, 200, 4097, 9001]

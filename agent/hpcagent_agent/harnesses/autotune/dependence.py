@@ -43,7 +43,8 @@ class Analysis:
         self.fn = fn
         assigned = ir.writes(fn.body)
         ints = {name for name, kind in fn.scalars.items() if kind in INTEGER_TYPES}
-        ints |= {s.name for s in fn.body if isinstance(s, ir.Decl) and s.type in INTEGER_TYPES}
+        decls = [s for s in fn.body if isinstance(s, ir.Decl)]
+        ints |= {s.name for s in decls if s.type.removeprefix("const ") in INTEGER_TYPES}
         self._constant = frozenset(ints - assigned)
         self._strides = {name: self._suffix_products(dims) for name, dims in shapes.items()}
         symbols = {
@@ -213,20 +214,28 @@ class Analysis:
         later = _later(loop)
         return [(x, y) for x in body for y in body if self.conflict(x, y, outer, later)]
 
-    def blocks_interchange(
-        self, loop: ir.Loop, inner: ir.Loop, outer: Loops, reach: int | None = None
-    ) -> bool:
-        """Whether the nest ``loop``/``inner`` may not be swapped, or not jammed over ``reach`` iterations.
+    def blocks_interchange(self, loop: ir.Loop, inner: ir.Loop, outer: Loops) -> bool:
+        """Whether the perfect nest ``loop``/``inner`` may not be swapped."""
+        return self._turned(loop, inner, outer, set(ir.declared(inner.body)), None)
 
-        Blocked by instances ``v1 < v2`` of the loop, ``v2 - v1 < reach``, with ``w1 > w2`` of the inner one.
+    def blocks_jam(self, loop: ir.Loop, inner: ir.Loop, outer: Loops, reach: int) -> bool:
+        """Whether ``reach`` iterations of the loop may not advance together through ``inner``.
+
+        What the body of the loop declares is private: every iteration gets its own.
         """
-        body = self._shared((loop,), outer, set(ir.declared(inner.body)))
+        return self._turned(loop, inner, outer, set(ir.declared(loop.body)), reach)
+
+    def _turned(
+        self, loop: ir.Loop, inner: ir.Loop, outer: Loops, private: set[str], reach: int | None
+    ) -> bool:
+        """Whether instances ``v1 < v2`` of the loop (nearer than ``reach``) with ``w1 > w2`` conflict."""
 
         def backwards(v1: Poly, v2: Poly) -> list[Poly]:
             w1, w2 = Poly.name(f"{inner.var}'1"), Poly.name(f"{inner.var}'2")
             near = [] if reach is None else [v1 - v2 + (reach - 1)]
             return [*_later(loop)(v1, v2), *_later(inner)(w2, w1), *near]
 
+        body = self._shared((loop,), outer, private)
         inside = [x for x in body if inner in x.loops or x.array == ANYTHING]
         return any(self.conflict(x, y, outer, backwards) for x in inside for y in inside)
 

@@ -66,7 +66,7 @@ def _common_range(
 def _may_jam(
     loop: ir.Loop, inner: ir.Loop, lead: ir.Body, trail: ir.Body, analysis: Analysis, outer: Loops, count: int
 ) -> bool:
-    if analysis.blocks_interchange(loop, inner, outer, count):
+    if analysis.blocks_jam(loop, inner, outer, count):
         return False
     private = set(ir.declared(loop.body))
 

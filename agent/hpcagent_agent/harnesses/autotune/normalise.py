@@ -12,6 +12,7 @@ def normalise(fn: ir.Function) -> ir.Function:
     """Same meaning, easier to read: allocations first, releases last, private scalars inside their loop."""
     if ir.has_raw(fn.body):
         return fn
+    fn = fn.with_body(_own_counters(fn.body, ir.Fresh(fn), set(fn.scalars) | set(ir.declared(fn.body))))
     fn = fn.with_body(_allocations_outside(fn))
     for _ in range(len(ir.declared(fn.body)) * 3 + 1):
         new = fn.with_body(_sink(fn.body))
@@ -19,6 +20,28 @@ def normalise(fn: ir.Function) -> ir.Function:
             break
         fn = new
     return fn.with_body(_inline_integers(fn.body))
+
+
+def _own_counters(body: ir.Body, fresh: ir.Fresh, taken: set[str]) -> ir.Body:
+    """Gives every loop a counter of its own name, so that bodies can be moved and merged without capture."""
+    found: list[ir.Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, ir.Loop):
+            own = replace(stmt, body=_own_counters(stmt.body, fresh, taken))
+            if own.var in taken:
+                renamed = ir.rename(
+                    (replace(own, lo=ir.Num("0"), hi=ir.Num("0")),), {own.var: fresh(own.var)}
+                )[0]
+                assert isinstance(renamed, ir.Loop)
+                own = replace(renamed, lo=own.lo, hi=own.hi)  # bounds are outside the scope of the counter
+            taken.add(own.var)
+            found.append(own)
+        elif isinstance(stmt, ir.If):
+            then, orelse = (_own_counters(part, fresh, taken) for part in (stmt.then, stmt.orelse))
+            found.append(ir.If(stmt.cond, then, orelse))
+        else:
+            found.append(stmt)
+    return tuple(found)
 
 
 def _allocations_outside(fn: ir.Function) -> ir.Body:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from . import ir
 from .affine import Poly
 from .dependence import Analysis, Loops
-from .reduce import loop_reductions
+from .reduce import clauses, loop_reductions
 from .rewrite import element_type, minus, rewrite, smaller
 
 STREAM_BLOCK = 512
@@ -28,20 +28,19 @@ static inline void store_past_cache(double *restrict to, const double *restrict 
     for (; k + 4 <= count; k += 4) {
         _mm256_stream_pd(to + k, _mm256_loadu_pd(from + k));
     }
-    _mm_sfence();
 #endif
     for (; k < count; k++) {
         to[k] = from[k];
     }
 }
+
+static inline void finish_stores(void)
+{
+#if defined(__AVX__)
+    _mm_sfence();
+#endif
+}
 """
-
-
-def _clauses(found: dict[str, str]) -> str:
-    kinds: dict[str, list[str]] = {}
-    for name, kind in sorted(found.items()):
-        kinds.setdefault(kind, []).append(name)
-    return "".join(f" reduction({kind}:{', '.join(names)})" for kind, names in sorted(kinds.items()))
 
 
 def simd(fn: ir.Function, analysis: Analysis) -> ir.Function:
@@ -55,7 +54,7 @@ def simd(fn: ir.Function, analysis: Analysis) -> ir.Function:
         found = loop_reductions(stmt)
         if analysis.carries(stmt, outer, found):
             return (stmt,)
-        return (replace(stmt, pragma=f"#pragma omp simd{_clauses(found)}"),)
+        return (replace(stmt, pragma=f"#pragma omp simd{clauses(found)}"),)
 
     return fn.with_body(rewrite(fn.body, visit))
 
@@ -70,9 +69,7 @@ def parallel(fn: ir.Function, analysis: Analysis) -> ir.Function:
         if analysis.carries(stmt, outer, found):
             return None
         simd_too = " simd" if ir.innermost(stmt) else ""
-        return (
-            replace(stmt, pragma=f"#pragma omp parallel for{simd_too} schedule(static){_clauses(found)}"),
-        )
+        return (replace(stmt, pragma=f"#pragma omp parallel for{simd_too} schedule(static){clauses(found)}"),)
 
     return fn.with_body(rewrite(fn.body, visit))
 
@@ -88,7 +85,7 @@ def store_past_cache(fn: ir.Function, analysis: Analysis) -> ir.Function:
         if ir.has_raw(stmt.body) or analysis.carries(stmt, outer, loop_reductions(stmt)):
             return None
         targets = [t for t in _write_only(fn, stmt, analysis, outer) if t.array not in read]
-        return (_blocked(stmt, targets, fresh),) if targets else None
+        return (_blocked(stmt, targets, fresh), ir.Do(ir.Call("finish_stores", ()))) if targets else None
 
     new = fn.with_body(rewrite(fn.body, visit))
     return fn if new.body == fn.body else replace(new, helpers=(*fn.helpers, STREAM_HELPER))
@@ -127,5 +124,9 @@ def _blocked(loop: ir.Loop, targets: list[ir.Sub], fresh: ir.Fresh) -> ir.Loop:
         first = ir.Un("&", ir.substitute_expr(target, {loop.var: ir.Name(block)}))
         length = minus(ir.Name(end), ir.Name(block))
         trail.append(ir.Do(ir.Call("store_past_cache", (first, ir.Name(buffer), length))))
-    inner = replace(loop, lo=ir.Name(block), hi=ir.Name(end), body=body)
-    return ir.Loop(block, loop.lo, loop.hi, STREAM_BLOCK, (*lead, inner, *trail))
+    inner_pragma, outer_pragma = loop.pragma, ""
+    if "parallel" in loop.pragma:  # threads share out the blocks, each block is one vector loop
+        inner_pragma = f"#pragma omp simd{clauses(loop_reductions(loop))}"
+        outer_pragma = loop.pragma.replace(" simd", "")
+    inner = replace(loop, lo=ir.Name(block), hi=ir.Name(end), body=body, pragma=inner_pragma)
+    return ir.Loop(block, loop.lo, loop.hi, STREAM_BLOCK, (*lead, inner, *trail), outer_pragma)

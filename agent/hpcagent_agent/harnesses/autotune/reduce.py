@@ -10,7 +10,8 @@ from .dependence import PURE, Analysis, Loops
 from .rewrite import add, minus, num, rewrite, scalar_type
 
 _IDENTITY = {"+": "0", "*": "1"}
-GUARD_BLOCK = 1024
+GUARD_BLOCK, GUARD_BLOCK_IN_NEST = 1024, 256
+"""Elements tested at a stretch; rows of a nest are shorter than vectors."""
 
 
 def reductions(body: ir.Body, names: Iterable[str]) -> dict[str, str]:
@@ -93,6 +94,14 @@ def loop_reductions(loop: ir.Loop) -> dict[str, str]:
     return reductions(loop.body, sorted(scalars - local))
 
 
+def clauses(found: dict[str, str]) -> str:
+    """The ``reduction`` clauses of a pragma."""
+    kinds: dict[str, list[str]] = {}
+    for name, kind in sorted(found.items()):
+        kinds.setdefault(kind, []).append(name)
+    return "".join(f" reduction({kind}:{', '.join(names)})" for kind, names in sorted(kinds.items()))
+
+
 def streams(fn: ir.Function, analysis: Analysis, count: int) -> ir.Function:
     """Cuts the range of every reduction into ``count`` parts walked side by side, with a scalar each.
 
@@ -120,19 +129,22 @@ def _side_by_side(
     before: list[ir.Stmt] = [ir.Decl("const int64_t", part, length)]
     after: list[ir.Stmt] = []
     body: list[ir.Stmt] = list(loop.body)
+    folded = dict(found)
     for k in range(1, count):
         names = {name: fresh(f"{name}_{k}") for name in found}
         names |= {name: fresh(f"{name}_{k}") for name in ir.declared(loop.body)}
         offset = ir.Bin("*", num(k * loop.step), ir.Name(part))
         moved = ir.substitute(loop.body, {loop.var: add(ir.Name(loop.var), offset)})
         body += ir.rename(moved, names)
+        folded |= {names[name]: kind for name, kind in found.items()}
         for name, kind in found.items():
             start = ir.Name(name) if kind in ("max", "min") else ir.Num(_IDENTITY[kind])
             before.append(ir.Decl(types[name], names[name], start))
             after.append(_combine(name, names[name], kind))
     length_of_part = ir.Bin("*", num(loop.step), ir.Name(part))
     done = ir.Bin("*", num(count * loop.step), ir.Name(part))
-    main = replace(loop, hi=add(loop.lo, length_of_part), body=tuple(body))
+    hi = add(loop.lo, length_of_part)
+    main = replace(loop, hi=hi, body=tuple(body), pragma=f"#pragma omp simd{clauses(folded)}")
     rest = replace(loop, lo=add(loop.lo, done), floor=loop.lo)
     return (*before, main, *after, rest)
 
@@ -156,7 +168,11 @@ def guard(fn: ir.Function, analysis: Analysis, count: int) -> ir.Function:
         if not isinstance(stmt, ir.Loop) or stmt.step != 1:
             return None
         cond = _rare(stmt)
-        return None if cond is None else _guarded(stmt, cond, count, fresh)
+        return (
+            None
+            if cond is None
+            else _guarded(stmt, cond, count, GUARD_BLOCK_IN_NEST if outer else GUARD_BLOCK, fresh)
+        )
 
     return fn.with_body(rewrite(fn.body, visit))
 
@@ -181,18 +197,18 @@ def _rare(loop: ir.Loop) -> ir.Expr | None:
     return cond if pure and arrays and known & changed and not arrays & changed else None
 
 
-def _guarded(loop: ir.Loop, cond: ir.Expr, count: int, fresh: ir.Fresh) -> ir.Body:
+def _guarded(loop: ir.Loop, cond: ir.Expr, count: int, size: int, fresh: ir.Fresh) -> ir.Body:
     block, inner, hit = fresh(f"{loop.var}_block"), fresh(f"{loop.var}_test"), fresh("hit")
-    width = GUARD_BLOCK * count
+    width = size * count
     test: ir.Expr | None = None
     for k in range(count):
-        one = ir.substitute_expr(cond, {loop.var: add(ir.Name(inner), k * GUARD_BLOCK)})
+        one = ir.substitute_expr(cond, {loop.var: add(ir.Name(inner), k * size)})
         test = one if test is None else ir.Bin("|", test, one)
     assert test is not None
     scan = ir.Loop(
         inner,
         ir.Name(block),
-        add(ir.Name(block), GUARD_BLOCK),
+        add(ir.Name(block), size),
         1,
         (ir.Assign(ir.Name(hit), ir.Bin("|", ir.Name(hit), test)),),
         pragma=f"#pragma omp simd reduction(|:{hit})",

@@ -90,6 +90,7 @@ def moves(threads: int) -> Iterator[Callable[[Plan], Plan]]:
     if threads > 1:
         yield lambda plan: replace(plan, parallel=True)
     yield lambda plan: replace(plan, jam=2)
+    yield lambda plan: replace(plan, recompute=False)
     yield lambda plan: replace(plan, simd=False)
     yield lambda plan: replace(plan, reorder=False)
     yield lambda plan: replace(plan, fuse=False)

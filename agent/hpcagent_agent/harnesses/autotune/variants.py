@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from . import emit, fuse, ir, jam, order, pragmas, reduce, scalars
+from . import emit, fuse, ir, jam, order, pragmas, recompute, reduce, scalars
 from .dependence import Analysis
 from .normalise import normalise
 from .parse import parse
@@ -24,6 +24,7 @@ class Plan:
 
     fuse: bool = True
     reorder: bool = True
+    recompute: bool = True
     jam: int = 1
     streams: int = 4
     simd: bool = True
@@ -33,7 +34,9 @@ class Plan:
     def label(self) -> str:
         """The switched-on parts, for the log."""
         parts = [
-            name for name in ("fuse", "reorder", "simd", "past_cache", "parallel") if getattr(self, name)
+            name
+            for name in ("fuse", "reorder", "recompute", "simd", "past_cache", "parallel")
+            if getattr(self, name)
         ]
         parts += [f"{name}={getattr(self, name)}" for name in ("jam", "streams") if getattr(self, name) > 1]
         return "+".join(parts) or "plain"
@@ -42,10 +45,14 @@ class Plan:
 def steps(plan: Plan) -> list[Step]:
     """The transformations of a plan, in the order they are applied."""
     found: list[Step] = []
-    if plan.fuse:
-        found.append(fuse.fuse)
+    if plan.recompute:
+        found.append(recompute.untie)
     if plan.reorder:
         found.append(order.reorder)
+    if plan.fuse:
+        found.append(fuse.fuse)
+    if plan.recompute:
+        found.append(recompute.inline_buffers)
     if plan.jam > 1:
         found.append(lambda fn, analysis: jam.jam(fn, analysis, plan.jam))
     found.append(scalars.keep_in_scalars)
