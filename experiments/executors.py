@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,28 @@ def job_environment(code: Path) -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         os.environ.clear()
         os.environ.update(saved)
+
+
+@contextlib.contextmanager
+def apart(log: Path) -> Iterator[None]:
+    """Processes started meanwhile write to ``log`` and read nothing.
+
+    submitit's local jobs inherit the launcher's streams: whoever reads its output through a pipe would wait
+    until the last job ends.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(number) for number in range(3)]
+    try:
+        with log.open("ab") as handle, Path(os.devnull).open("rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+            os.dup2(handle.fileno(), 1)
+            os.dup2(handle.fileno(), 2)
+            yield
+    finally:
+        for number, copy in enumerate(saved):
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 def use_slurm_conf(cluster: config.Cluster) -> None:

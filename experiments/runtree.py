@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import py_compile
 import secrets
 import shutil
 import socket
@@ -167,6 +168,7 @@ def snapshot(root: RunRoot, source: Path | None = None) -> Path:
         if target.is_dir():
             shutil.rmtree(side)
         else:
+            _compile(side, target)
             side.chmod(0o755)
             side.rename(target)
     except BaseException:
@@ -175,10 +177,23 @@ def snapshot(root: RunRoot, source: Path | None = None) -> Path:
     return target
 
 
+def _compile(side: Path, target: Path) -> None:
+    """Byte-compile for where the code will lie: jobs start faster, and broken code is refused early."""
+    for path in sorted(side.rglob("*.py")):
+        shown = target / path.relative_to(side)
+        try:
+            py_compile.compile(str(path), dfile=str(shown), doraise=True)
+        except py_compile.PyCompileError as error:
+            line = getattr(error.exc_value, "lineno", None) or 1
+            raise UserError(
+                f"{path.relative_to(side)}:{line}: {error.exc_value.args[0]}", "mend it first"
+            ) from None
+
+
 def tree_digest(folder: Path) -> str:
     """Digest over the names and contents of a folder's files."""
     total = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix != ".pyc"):
         body = hashlib.sha256(path.read_bytes()).hexdigest()
         total.update(f"{path.relative_to(folder)}\0{body}\n".encode())
     return total.hexdigest()[:16]

@@ -51,7 +51,7 @@ def submit_wave(
     for array in plan.arrays:
         _add_array(root, record, array, setups)
     root.save_wave(record)
-    with executors.job_environment(code):
+    with executors.job_environment(code), executors.apart(folder / "launcher.log"):
         for array_record in record["arrays"]:
             _submit(root, record, array_record, composed.root, folder, code)
     return record

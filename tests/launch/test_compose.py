@@ -10,7 +10,7 @@ import pytest
 
 from experiments.compose import compose, load, members
 from hpcagent_bench import config, paths
-from hpcagent_bench.config_check import check_file
+from hpcagent_bench.config_check import check_file, check_override
 from hpcagent_bench.errors import UserError
 
 QUICK = "+study=quickstart"
@@ -107,14 +107,16 @@ def test_no_study_lists_what_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["it's", "a&b", "x=y", "gemm#1", "opus-4[1m]", "openai/gpt-4o:free", "größe", "a b"]
+    "text",
+    ["it's", "a&b", "x=y", "gemm#1", "opus-4[1m]", "openai/gpt-4o:free", "größe", "a b", "*", "a,b", "{x"],
 )
 def test_text_is_taken_literally(text: str) -> None:
-    assert compose([QUICK, f"partition.constraint={text}"]).root.partition.constraint == text
+    assert check_override("partition.constraint", text, config.Root) == text
 
 
-def test_quoted_numbers_are_text() -> None:
-    assert compose([QUICK, 'cluster.account="12e4567"']).root.cluster.account == "12e4567"
+def test_awkward_text_survives_composition() -> None:
+    root = compose([QUICK, "partition.constraint=it's a&b=c,[d]#é", 'cluster.account="12e4567"']).root
+    assert (root.partition.constraint, root.cluster.account) == ("it's a&b=c,[d]#é", "12e4567")
 
 
 def test_lists_split_at_commas() -> None:
