@@ -13,9 +13,9 @@ from slurm.devcluster import system
 from slurm.devcluster.layout import Layout
 from slurm.devcluster.system import DevclusterError, Process
 
-# Commits reach the kernel, not the disk: they survive a killed mariadbd, which is all that is asked for. With no
-# dirty pages allowed, the header of a new table space is written in the first second, without which a killed
-# server can't start again.
+# Commits reach the kernel, not the disk: they survive a killed mariadbd, which is all that is asked for. With
+# no dirty pages allowed, the header of the new table space is written within a second or so; without it a
+# killed server can't start again.
 _MARIADB_OPTIONS = (
     "--skip-networking",
     "--skip-grant-tables",

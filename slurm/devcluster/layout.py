@@ -64,15 +64,15 @@ class Shape:
 class Layout:
     """One cluster: where its files lie and where its daemons listen.
 
-    ``loopback_only`` says that daemons listen on ``address`` alone. Slurm can bind to one address only if it
-    is what the host's own name resolves to; elsewhere they listen everywhere, behind the cluster's munge key.
+    ``named_loopback`` says that the host's own name resolves to ``address``, a loopback one: only then can
+    Slurm's daemons be told to listen there alone. Else they listen everywhere, behind the munge key.
     """
 
     root: Path
     shape: Shape
     host: str
     address: str
-    loopback_only: bool
+    named_loopback: bool
     controller_port: int
     accounting_port: int
     node_ports: dict[str, int]
@@ -127,7 +127,7 @@ def checked_root(root: Path) -> Path:
     """``root`` as an absolute path that unix sockets fit below.
 
     Raises:
-        UserError: too long, or holding a character Slurm's configuration can't carry.
+        UserError: not a folder, too long, or holding a character Slurm's configuration can't carry.
     """
     absolute = root.expanduser().absolute()
     text = str(absolute)
@@ -135,6 +135,8 @@ def checked_root(root: Path) -> Path:
         raise UserError(f"--root {text}: {len(text)} characters", f"give one of at most {MAX_ROOT_CHARS}")
     if any(character.isspace() or character in "#%,=[]\"'\\" for character in text):
         raise UserError(f"--root {text}: has a character slurm.conf can't carry", "give a plain path")
+    if absolute.exists() and not absolute.is_dir():
+        raise UserError(f"--root {text}: is not a folder", "give a new one")
     return absolute
 
 
@@ -157,7 +159,7 @@ def plan(root: Path, shape: Shape) -> Layout:
         shape=shape,
         host=host,
         address=address,
-        loopback_only=own_loopback is not None,
+        named_loopback=own_loopback is not None,
         controller_port=controller,
         accounting_port=accounting,
         node_ports=dict(zip(nodes, node_ports, strict=True)),

@@ -11,7 +11,8 @@ from slurm.devcluster.layout import Layout
 DATABASE_NAME = "slurm_acct_db"
 
 # proctrack/linuxproc and task/none need no cgroups, config_overrides lets nodes claim CPUs the host lacks,
-# and the short timeouts let tests of node failures end soon.
+# and the short timeouts let tests of node failures end soon. ReturnToService=1 brings a node back that fell
+# silent, while one that somebody set DOWN stays so until RESUME.
 _SLURM_CONF = Template("""\
 ClusterName=devcluster
 SlurmctldHost=$host($address)
@@ -52,7 +53,7 @@ KillWait=10
 SlurmctldTimeout=10
 SlurmdTimeout=20
 InactiveLimit=0
-ReturnToService=2
+ReturnToService=1
 MailProg=/bin/true
 """)
 
@@ -82,15 +83,12 @@ _SYSTEM_TABLES = (
 
 
 def _values(layout: Layout, user: str) -> dict[str, str | int | Path]:
-    # These flags make daemons listen on the address of the host's name only; it must then be a loopback one.
-    loopback = "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny" if layout.loopback_only else ""
     return {
         "host": layout.host,
         "address": layout.address,
         "controller_port": layout.controller_port,
         "accounting_port": layout.accounting_port,
         "munge_socket": layout.munge_socket,
-        "communication": loopback,
         "root": layout.root,
         "spool": layout.spool,
         "user": user,
@@ -98,10 +96,22 @@ def _values(layout: Layout, user: str) -> dict[str, str | int | Path]:
     }
 
 
+def _communication(layout: Layout) -> str:
+    """Make the controller, and where possible the nodes, listen on the host's own loopback address only.
+
+    On the nodes the setting also binds srun, which is reached at 127.0.0.1 whatever the host's name says
+    (on Debian often 127.0.1.1).
+    """
+    if not layout.named_loopback:
+        return ""
+    nodes = ",NoInAddrAny" if layout.address == "127.0.0.1" else ""
+    return f"CommunicationParameters=NoCtldInAddrAny{nodes}"
+
+
 def slurm_conf(layout: Layout, user: str) -> str:
     """slurm.conf: partition ``spr`` (default) and, when there are such nodes, ``h20`` with its GPUs."""
     shape = layout.shape
-    lines = [_SLURM_CONF.substitute(_values(layout, user))]
+    lines = [_SLURM_CONF.substitute(_values(layout, user), communication=_communication(layout))]
     for node, port in layout.node_ports.items():
         gres = f" Gres=gpu:h20:{shape.gpus}" if node in shape.node_names("h20") else ""
         lines.append(
@@ -121,7 +131,8 @@ def slurm_conf(layout: Layout, user: str) -> str:
 
 def slurmdbd_conf(layout: Layout, user: str) -> str:
     """slurmdbd.conf, which slurmdbd reads from beside slurm.conf."""
-    return _SLURMDBD_CONF.substitute(_values(layout, user))
+    communication = "CommunicationParameters=NoInAddrAny" if layout.named_loopback else ""
+    return _SLURMDBD_CONF.substitute(_values(layout, user), communication=communication)
 
 
 def gres_conf(layout: Layout) -> str:

@@ -53,7 +53,7 @@ class Status:
 
 
 def answers(state: str) -> bool:
-    """Whether a node in this short state answers the controller: ``idle``, ``drain``, not ``idle*``, ``unk``."""
+    """Whether a node in this short state answers the controller: ``idle``, ``drain``; not ``idle*``."""
     return state.isalpha() and state != "unk"
 
 
@@ -76,8 +76,10 @@ def status(root: Path | None = None) -> Status:
 def _slurm_view(conf: Path, alive: dict[str, bool]) -> tuple[dict[str, str], bool]:
     """Nodes with their states, and whether accounting answers; asks only daemons that run."""
     nodes: dict[str, str] = {}
-    if alive.get("slurmctld"):
+    # Without munge every command would wait for its time limit.
+    if alive.get("munged") and alive.get("slurmctld"):
         answer = system.run(["sinfo", "-h", "-N", "-o", "%N %t"], conf)
         nodes = dict(line.split() for line in answer.stdout.splitlines())
-    accounting = bool(alive.get("slurmdbd")) and system.run(["sacct", "-n", "-X"], conf).returncode == 0
+    asked = all(alive.get(name) for name in ("munged", "mariadbd", "slurmdbd"))
+    accounting = asked and system.run(["sacct", "-n", "-X"], conf).returncode == 0
     return nodes, accounting

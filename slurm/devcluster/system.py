@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -201,22 +200,15 @@ def loopback_address(host: str) -> str | None:
     return address if address.startswith("127.") else None
 
 
-def make_device(path: Path) -> None:
-    """A GPU's device node, or a plain file for who may not make one: Slurm only looks whether it is there."""
-    if path.exists():
-        return
-    try:
-        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-    except PermissionError:
-        path.touch()
-
-
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock on ``folder``, made if missing, so that one ``up`` or ``down`` works on it at a time."""
+    """Hold the lock on ``folder``, made if missing, so that one ``up`` or ``down`` works on it at a time.
+
+    Raises:
+        UserError: it can't be made, or is another user's.
+    """
     while True:
-        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY)
+        handle = _own_folder(folder)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             # The one before us may have removed the folder and us locked what no longer has a name.
@@ -225,6 +217,18 @@ def locked(folder: Path) -> Iterator[None]:
                 return
         finally:
             os.close(handle)
+
+
+def _own_folder(folder: Path) -> int:
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UserError(f"--root {folder}: {error.strerror}", "give a folder you may make") from error
+    if os.geteuid() not in (0, os.fstat(handle).st_uid):
+        os.close(handle)
+        raise UserError(f"--root {folder}: is another user's", "give another one, or become that user")
+    return handle
 
 
 def run(argv: list[str], conf: Path, seconds: float = 20) -> subprocess.CompletedProcess[str]:

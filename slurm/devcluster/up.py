@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+from hpcagent_bench import paths
 from hpcagent_bench.errors import UserError
 from slurm.devcluster import daemons, settings, system
 from slurm.devcluster import layout as layouts
@@ -44,7 +44,7 @@ def up(root: Path | None = None, shape: Shape | None = None, say: Callable[[str]
     where = layouts.checked_root(root or layouts.default_root())
     if shape is not None:
         shape.check()
-    with _locked(where):
+    with system.locked(where):
         known = layouts.read(where)
         if known is None:
             return _fresh(where, shape or Shape(), say)
@@ -55,56 +55,48 @@ def up(root: Path | None = None, shape: Shape | None = None, say: Callable[[str]
         return _bring_up(known, say)
 
 
-@contextlib.contextmanager
-def _locked(where: Path) -> Iterator[None]:
-    try:
-        with system.locked(where):
-            yield
-    except PermissionError as error:
-        raise UserError(
-            f"devcluster: {error.filename}: {error.strerror}", "run as root, or give --root"
-        ) from error
-
-
 def _fresh(where: Path, shape: Shape, say: Callable[[str], None]) -> Status:
     leftovers = [entry.name for entry in where.iterdir()]
-    if leftovers and not daemons.recorded(where):
+    if leftovers:
         raise UserError(f"--root {where}: holds {leftovers[0]}, not a cluster", "give an empty or new folder")
     erase(where, keep_root=True)
     try:
         layout = layouts.plan(where, shape)
-        _write_files(layout)
+        layouts.write(layout)
         return _bring_up(layout, say)
     except BaseException:
         erase(where)
         raise
 
 
-def _write_files(layout: Layout) -> None:
-    """Folders, configuration, munge key and device nodes."""
-    layouts.write(layout)
+def _prepare(layout: Layout) -> None:
+    """Make what is missing of folders, configuration, munge key and device files."""
     for folder in layout.folders():
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     layout.database.chmod(0o700)
     user = pwd.getpwuid(os.geteuid()).pw_name
     etc = layout.root / "etc"
-    etc.joinpath("slurm.conf").write_text(settings.slurm_conf(layout, user))
-    etc.joinpath("gres.conf").write_text(settings.gres_conf(layout))
-    etc.joinpath("database.sql").write_text(settings.database_sql())
-    for path, content in {
-        etc / "slurmdbd.conf": settings.slurmdbd_conf(layout, user).encode(),
-        layout.root / "munge" / "key": secrets.token_bytes(128),
-    }.items():
-        path.touch(mode=0o600)
-        path.write_bytes(content)
-    if layout.shape.h20:
-        for number in range(layout.shape.gpus):
-            system.make_device(layout.root / "dev" / f"nvidia{number}")
+    _put(etc / "slurm.conf", settings.slurm_conf(layout, user).encode())
+    _put(etc / "gres.conf", settings.gres_conf(layout).encode())
+    _put(etc / "slurmdbd.conf", settings.slurmdbd_conf(layout, user).encode(), mode=0o600)
+    _put(etc / "database.sql", settings.database_sql().encode())
+    _put(layout.root / "munge" / "key", secrets.token_bytes(128), mode=0o600)
+    for number in range(layout.shape.gpus):
+        device = layout.root / "dev" / f"nvidia{number}"
+        # Slurm only asks whether it is a character device, so nobody needs the right to make one.
+        if not device.is_symlink():
+            device.symlink_to("/dev/null")
+
+
+def _put(path: Path, content: bytes, mode: int = 0o644) -> None:
+    if not path.exists():
+        paths.write_atomic(path, content, mode)
 
 
 def _bring_up(layout: Layout, say: Callable[[str], None]) -> Status:
     """Start what does not run, stage by stage, and wait until the nodes started here answer."""
     began = time.monotonic()
+    _prepare(layout)
     running = daemons.recorded(layout.root)
     started: set[str] = set()
     for stage in daemons.stages(layout):
@@ -116,7 +108,8 @@ def _bring_up(layout: Layout, say: Callable[[str], None]) -> Status:
             names = " ".join(daemon.name for daemon in missing)
             say(f"{time.monotonic() - began:5.1f} s  {names}")
         started |= set(processes)
-    nodes = [n for n in layout.shape.nodes() if started & {f"slurmd-{n}", "slurmctld"}]
+    # A controller, or one that could talk to nobody for want of munge, has to hear from every node again.
+    nodes = [n for n in layout.shape.nodes() if started & {f"slurmd-{n}", "slurmctld", "munged"}]
     state = _await_nodes(layout, nodes)
     if started:
         say(f"{time.monotonic() - began:5.1f} s  {len(state.nodes)} nodes, accounting")
