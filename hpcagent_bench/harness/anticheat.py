@@ -75,6 +75,7 @@ def start_candidate(grading: Grading) -> Child:
         memory_bytes=int(context.settings.limits.kernel_memory_gb * 2**30),
         stack_mb=context.settings.limits.thread_stack_mb,
         sealed=context.settings.grading.seal,
+        pool=context.pool,
     )
 
 

@@ -18,6 +18,7 @@ from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness.denominator import RaceMemory
+from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.references import References
 from hpcagent_bench.toolchain.abi import Binding, binding
 
@@ -79,11 +80,12 @@ class GradingContext:
     seeds: GradingSeeds
     progress: Callable[..., None] = no_progress
     memory: RaceMemory = field(default_factory=RaceMemory)
+    pool: Pool = field(default_factory=Pool)
     references: References = field(init=False)
     _written: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        self.references = References(self.settings, self.cores)
+        self.references = References(self.settings, self.cores, self.pool)
 
     @property
     def threads(self) -> int:
@@ -123,5 +125,6 @@ class GradingContext:
             yield
 
     def close(self) -> None:
-        """End the children kept alive between grades."""
+        """End the children kept alive between grades, and give back the memory."""
         self.references.close()
+        self.pool.close()

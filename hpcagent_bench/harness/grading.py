@@ -123,7 +123,7 @@ class InputMeasurement:
     def _one_draw(self, index: int, seed: int, structural_seed: int) -> None:
         """Both sides on one draw. Odd calls run the candidate first, so that neither slot favours a side."""
         timed = protocols.WARMUP <= index < self.protocol.calls
-        draw = Draw.allocate(self.layout)
+        draw = Draw.allocate(self.layout, self.context.pool)
         try:
             fuzz.fill(
                 self.kernel,

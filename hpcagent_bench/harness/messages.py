@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Arg, Binding
 
 HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
+NEW_OUTPUTS, NEW_DRAW = 1, 2
 FRAME_MAX = 1 << 16
 
 _HEAD = struct.Struct("=II")
@@ -63,21 +64,15 @@ def load(
     outputs: Layout,
     scalars: Mapping[str, int | float],
     *,
-    new_outputs: bool,
+    fresh: int,
     workspace_bytes: int,
 ) -> bytes:
-    """What to call next: where each pointer lies in the draw, which are copied to the output buffers."""
-    frame = [
-        _LOAD.pack(
-            LOAD,
-            len(binding.pointers),
-            len(binding.scalars),
-            int(new_outputs),
-            layout.total,
-            outputs.total,
-            workspace_bytes,
-        )
-    ]
+    """What to call next: where each pointer lies in the draw, which are copied to the output buffers.
+
+    ``fresh`` says which memory comes along as a descriptor: NEW_DRAW, then NEW_OUTPUTS.
+    """
+    head = (LOAD, len(binding.pointers), len(binding.scalars), fresh)
+    frame = [_LOAD.pack(*head, layout.total, outputs.total, workspace_bytes)]
     for arg in binding.pointers:
         target = outputs.offsets[arg.name] if arg.role == "output" else -1
         frame.append(_POINTER.pack(layout.offsets[arg.name], layout.nbytes(arg.name), target))
@@ -96,12 +91,12 @@ def load_json(
     outputs: Layout,
     scalars: Mapping[str, int | float],
     *,
-    new_outputs: bool,
+    fresh: int,
     workspace_bytes: int,
 ) -> bytes:
     """``load`` for the Python runner: the same head, then JSON with arrays by name."""
-    count = len(binding.pointers)
-    head = _LOAD.pack(LOAD, count, 0, int(new_outputs), layout.total, outputs.total, workspace_bytes)
+    words = (LOAD, len(binding.pointers), 0, fresh)
+    head = _LOAD.pack(*words, layout.total, outputs.total, workspace_bytes)
     arrays = {
         name: [layout.dtypes[name].str, layout.shapes[name], start, outputs.offsets.get(name, -1)]
         for name, start in layout.offsets.items()

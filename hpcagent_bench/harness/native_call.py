@@ -19,7 +19,7 @@ import numpy as np
 
 from hpcagent_bench.harness import messages
 from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late
-from hpcagent_bench.harness.memory import Draw, Layout, Outputs, layout_for
+from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, layout_for
 
 if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Binding
@@ -63,7 +63,7 @@ class Loader(Protocol):
         outputs: Layout,
         scalars: Mapping[str, int | float],
         *,
-        new_outputs: bool,
+        fresh: int,
         workspace_bytes: int,
     ) -> bytes: ...
 
@@ -72,7 +72,13 @@ class Child:
     """One process of one side, made by ``native`` or ``numba``; it starts while its maker goes on."""
 
     def __init__(
-        self, process: ChildProcess, binding: Binding, encode: Loader, *, trusted: bool = False
+        self,
+        process: ChildProcess,
+        binding: Binding,
+        encode: Loader,
+        *,
+        pool: Pool | None = None,
+        trusted: bool = False,
     ) -> None:
         self._process = process
         self._binding = binding
@@ -80,7 +86,10 @@ class Child:
         self._trusted = trusted
         self._greeted = False
         self._loaded = False
+        self._pool = pool
+        self._draw_serial = 0
         self._outputs: Outputs | None = None
+        self._retired: list[Outputs] = []
         self._failed: Outcome | None = None
 
     @classmethod
@@ -93,6 +102,7 @@ class Child:
         memory_bytes: int | None,
         stack_mb: int,
         sealed: bool = True,
+        pool: Pool | None = None,
     ) -> Child:
         """A child that calls ``binding.symbol`` of the shared library ``library``.
 
@@ -103,7 +113,7 @@ class Child:
         process = start.native(
             library, binding, cores=cores, memory_bytes=memory_bytes, stack_mb=stack_mb, sealed=sealed
         )
-        return cls(process, binding, messages.load)
+        return cls(process, binding, messages.load, pool=pool)
 
     @classmethod
     def numba(
@@ -115,6 +125,7 @@ class Child:
         *,
         cores: Sequence[int],
         sealed: bool = True,
+        pool: Pool | None = None,
     ) -> Child:
         """A child that calls the numba function ``function`` of the trusted module text ``source``.
 
@@ -123,7 +134,7 @@ class Child:
         from hpcagent_bench.harness.runner import start
 
         process = start.numba(source, function, arg_order, cores=cores, sealed=sealed)
-        return cls(process, binding, messages.load_json, trusted=True)
+        return cls(process, binding, messages.load_json, pool=pool, trusted=True)
 
     @property
     def pid(self) -> int:
@@ -187,19 +198,14 @@ class Child:
         """
         draw.seal()
         part = draw.layout.part(messages.output_names(self._binding))
-        fresh = self._outputs is None or self._outputs.layout != part
-        if fresh:
-            if self._outputs is not None:
-                self._outputs.close()
-            self._outputs = Outputs(part)
-        assert self._outputs is not None
+        fresh, descriptors = self._memory(draw, part)
         frame = self._encode(
-            self._binding, draw.layout, part, scalars, new_outputs=fresh, workspace_bytes=workspace_bytes
+            self._binding, draw.layout, part, scalars, fresh=fresh, workspace_bytes=workspace_bytes
         )
         watched = self._loaded and not self._trusted
         before = self._process.background_cpu_ns() if watched else 0
         self._process.thaw()
-        self._process.send(frame, (draw.fd, self._outputs.fd) if fresh else (draw.fd,))
+        self._process.send(frame, descriptors)
         answer = self._process.receive(COMPILE_TIMEOUT_S if self._trusted else LOAD_TIMEOUT_S)
         if messages.kind(answer) == messages.FAIL:
             raise _Refused(_said(answer))
@@ -208,6 +214,24 @@ class Child:
         if watched and self._worked_since(before):
             raise _Refused("protocol: computed outside the clocked call")
         self._loaded = True
+        if self._trusted:
+            self._release()
+
+    def _memory(self, draw: Draw, part: Layout) -> tuple[int, list[int]]:
+        """Which memory the child has not mapped yet, as flags and descriptors; a layout keeps its outputs."""
+        fresh, descriptors = 0, []
+        if self._draw_serial != draw.block.serial:
+            fresh |= messages.NEW_DRAW
+            descriptors.append(draw.fd)
+            self._draw_serial = draw.block.serial
+        if self._outputs is None or self._outputs.layout != part:
+            # the old buffers stay out of the pool until the child that still maps them is gone
+            if self._outputs is not None:
+                self._retired.append(self._outputs)
+            self._outputs = Outputs(part, self._pool)
+            fresh |= messages.NEW_OUTPUTS
+            descriptors.append(self._outputs.fd)
+        return fresh, descriptors
 
     def _worked_since(self, before: int) -> bool:
         """Whether helper threads used CPU time while loading; the kernel's counters may lag a tick behind."""
@@ -244,10 +268,17 @@ class Child:
         """End the process and give all memory and descriptors back. May be called again."""
         self._process.close()
         if self._outputs is not None:
-            self._outputs.close()
+            self._retired.append(self._outputs)
             self._outputs = None
+        self._release()
         if self._failed is None:
             self._failed = Outcome("crash", detail="the child was closed")
+
+    def _release(self) -> None:
+        """Give back buffers that the child has unmapped: a trusted one says so, another must have ended."""
+        for outputs in self._retired:
+            outputs.close()
+        self._retired.clear()
 
     def __enter__(self) -> Self:
         return self

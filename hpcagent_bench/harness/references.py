@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import sandbox
+from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.toolchain.abi import Binding, binding
 
@@ -27,6 +28,7 @@ class References:
 
     settings: config.Judge
     cores: tuple[int, ...]
+    pool: Pool
     _kernel: str = ""
     _numba: Child | None = field(default=None, repr=False)
 
@@ -72,6 +74,7 @@ class References:
             memory_bytes=int(self.settings.limits.kernel_memory_gb * 2**30),
             stack_mb=self.settings.limits.thread_stack_mb,
             sealed=self.settings.grading.seal,
+            pool=self.pool,
         )
 
     def _start_numba(self, kernel: Kernel, call: Binding) -> Child:
@@ -85,5 +88,6 @@ class References:
             call,
             cores=self.cores,
             sealed=self.settings.grading.seal,
+            pool=self.pool,
         )
         return self._numba

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcagent_bench.harness.memory import Draw, Outputs, layout_for, pack
+from hpcagent_bench.harness.memory import Draw, Outputs, Pool, layout_for, pack
 from tests.native.native_kernels import BINDING, draw
 
 
@@ -77,3 +77,42 @@ def test_output_buffers_cannot_be_pulled_away() -> None:
     assert outputs.arrays["y"].tolist() == [0, 7, 0, 0, 0, 0, 0, 0]
     assert not outputs.arrays["y"].flags.writeable
     outputs.close()
+
+
+def test_a_pool_hands_the_same_memory_out_again_and_outputs_zeroed() -> None:
+    pool = Pool()
+    layout = pack({"y": (1000,)}, {"y": "int64"})
+    first = Draw.allocate(layout, pool)
+    first.arrays["y"][:] = 7
+    serial = first.block.serial
+    first.close()
+    again = Draw.allocate(layout, pool)
+    assert (again.block.serial, again.arrays["y"].flags.writeable) == (serial, True)
+    outputs = Outputs(layout, pool)
+    os.pwrite(outputs.fd, b"\xff" * 8000, 0)
+    fd = outputs.fd
+    outputs.close()
+    reused = Outputs(layout, pool)
+    assert reused.fd == fd
+    assert not reused.arrays["y"].any()
+
+
+def test_a_pool_gives_up_what_is_far_too_large() -> None:
+    pool = Pool()
+    large = pool.take("draw", 64 << 20)
+    pool.give("draw", large)
+    small = pool.take("draw", 4096)
+    assert small.total < 1 << 20
+    assert large.fd == -1
+    small.close()
+
+
+def test_pooled_draw_is_writable_by_nobody_else_even_between_draws() -> None:
+    pool = Pool()
+    made = Draw.allocate(pack({"y": (1000,)}, {"y": "int64"}), pool)
+    with pytest.raises(PermissionError):
+        os.pwrite(made.fd, b"x", 0)
+    with pytest.raises(PermissionError):
+        mmap.mmap(os.open(f"/proc/self/fd/{made.fd}", os.O_RDWR), 4096)
+    made.arrays["y"][:] = 3
+    assert os.pread(made.fd, 8, 0) == (3).to_bytes(8, "little")

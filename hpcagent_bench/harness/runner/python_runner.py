@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
+NEW_OUTPUTS, NEW_DRAW = 1, 2
 FRAME_MAX = 1 << 16
 LOAD_HEAD = struct.Struct("=IIIIQQQ")
 
@@ -44,16 +45,15 @@ class Runner:
         frame, fds, _, _ = socket.recv_fds(self.control, FRAME_MAX, 2)
         if not frame:
             os._exit(0)
-        kind, _, _, new_outputs, draw_bytes, output_bytes, _ = LOAD_HEAD.unpack_from(frame)
+        kind, _, _, fresh, _, _, _ = LOAD_HEAD.unpack_from(frame)
         if kind != LOAD:
             raise RuntimeError("protocol: not a load frame")
         told = json.loads(frame[LOAD_HEAD.size :])
         self.args = []
-        if new_outputs:
-            self.outputs = mmap.mmap(fds[1], output_bytes)
-            os.close(fds[1])
-        self.draw = mmap.mmap(fds[0], draw_bytes, mmap.MAP_PRIVATE | mmap.MAP_POPULATE, mmap.PROT_READ)
-        os.close(fds[0])
+        if fresh & NEW_DRAW:
+            self.draw = self.map(fds.pop(0), mmap.PROT_READ)
+        if fresh & NEW_OUTPUTS:
+            self.outputs = self.map(fds.pop(0), mmap.PROT_READ | mmap.PROT_WRITE)
         values: dict[str, Any] = {
             name: np.float64(v) if isinstance(v, float) else np.int64(v)
             for name, v in told["scalars"].items()
@@ -66,6 +66,14 @@ class Runner:
                 values[name][...] = initial
         self.args = [values[name] for name in self.arg_order]
         self.compile()
+
+    @staticmethod
+    def map(fd: int, protection: int) -> mmap.mmap:
+        """All of a memfd, its pages in the page table now rather than in a call."""
+        size = os.fstat(fd).st_size
+        mapped = mmap.mmap(fd, size, mmap.MAP_SHARED | mmap.MAP_POPULATE, protection)
+        os.close(fd)
+        return mapped
 
     def compile(self) -> None:
         """Compile outside the clock. Read-only arrays are their own numba types."""

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,16 +25,18 @@
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older kernels refuse it */
+#define MADV_POPULATE_WRITE 23
 #endif
 
 enum kind { HELLO = 1, LOAD, READY, GO, DONE, FAIL };
+enum { NEW_OUTPUTS = 1, NEW_DRAW = 2 };
 enum { FRAME_MAX = 1 << 16, MAX_ARGS = 256, WORKSPACE_ALIGN = 256, HUGE_PAGE = 2 << 20 };
 
 struct go_frame { uint32_t kind, pad; uint64_t nonce; };
 struct done_frame { uint32_t kind, pad; uint64_t nonce, inside_ns, cpu_ns; };
 struct load_frame {
-    uint32_t kind, n_pointers, n_scalars, new_outputs;
-    uint64_t draw_bytes, output_bytes, workspace_bytes;
+    uint32_t kind, n_pointers, n_scalars, fresh;
+    uint64_t draw_bytes, output_bytes, workspace_bytes; /* inputs lie at the draw's start */
 };
 struct pointer_frame { uint64_t draw_offset, bytes; int64_t output_offset; };
 
@@ -50,6 +53,7 @@ struct call {
     void *pointers[MAX_ARGS];
     uint64_t scalars[MAX_ARGS];
     int64_t workspace_bytes;
+    size_t populated; /* bytes of the draw that are in the page table */
 };
 
 _Noreturn static void fail(int control, const char *format, ...)
@@ -119,21 +123,40 @@ static char *map_aligned(const struct call *call, const char *what, size_t bytes
     return base;
 }
 
-/* Fill the page table now, so that no call pays for the first read of a page. */
-static void populate(const struct mapping *mapping)
+/* Fill the page table now, so that no call pays for the first touch of a page. */
+static void populate(char *base, size_t bytes, int advice)
 {
-    if (madvise(mapping->base, mapping->bytes, MADV_POPULATE_READ) == 0)
+    if (!bytes || madvise(base, bytes, advice) == 0)
         return;
-    for (size_t at = 0; at < mapping->bytes; at += 4096)
-        (void)*(volatile const char *)(mapping->base + at);
+    for (size_t at = 0; at < bytes; at += 4096)
+        (void)*(volatile const char *)(base + at);
+}
+
+static size_t size_of(const struct call *call, int fd)
+{
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        fail(call->control, "protocol: a descriptor is missing");
+    return (size_t)status.st_size;
 }
 
 static void map_outputs(struct call *call, size_t bytes, int fd)
 {
     unmap(&call->outputs);
-    call->outputs.base = map_aligned(call, "outputs", bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-    call->outputs.bytes = bytes;
-    madvise(call->outputs.base, bytes, MADV_DONTFORK);
+    call->outputs.bytes = size_of(call, fd);
+    call->outputs.base = map_aligned(call, "outputs", call->outputs.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+    madvise(call->outputs.base, call->outputs.bytes, MADV_DONTFORK);
+    populate(call->outputs.base, bytes, MADV_POPULATE_WRITE);
+    close(fd);
+}
+
+/* Every draw of this process lies in the same memory, which only the judge can write. */
+static void map_draw(struct call *call, int fd)
+{
+    unmap(&call->draw);
+    call->draw.bytes = size_of(call, fd);
+    call->draw.base = map_aligned(call, "inputs", call->draw.bytes, PROT_READ, MAP_SHARED, fd);
+    call->populated = 0;
     close(fd);
 }
 
@@ -171,22 +194,27 @@ static void load(struct call *call)
     size_t need = sizeof *head;
     if (got >= need)
         need += head->n_pointers * sizeof(struct pointer_frame) + head->n_scalars * sizeof(uint64_t);
-    if (got != need || head->kind != LOAD || head->n_pointers > MAX_ARGS || head->n_scalars > MAX_ARGS || fds[0] < 0)
+    if (got != need || head->kind != LOAD || head->n_pointers > MAX_ARGS || head->n_scalars > MAX_ARGS)
         fail(call->control, "protocol: not a load frame");
-    if (head->new_outputs)
-        map_outputs(call, head->output_bytes, fds[1]);
-    unmap(&call->draw);
-    call->draw.base = map_aligned(call, "inputs", head->draw_bytes, PROT_READ, MAP_PRIVATE, fds[0]);
-    call->draw.bytes = head->draw_bytes;
-    populate(&call->draw);
-    close(fds[0]);
+    int next = 0;
+    if (head->fresh & NEW_DRAW)
+        map_draw(call, fds[next++]);
+    if (head->fresh & NEW_OUTPUTS)
+        map_outputs(call, head->output_bytes, fds[next]);
+    if (head->draw_bytes > call->draw.bytes || head->output_bytes > call->outputs.bytes)
+        fail(call->control, "protocol: the arrays do not fit their memory");
+    if (head->draw_bytes > call->populated) {
+        populate(call->draw.base + call->populated, head->draw_bytes - call->populated, MADV_POPULATE_READ);
+        call->populated = head->draw_bytes;
+    }
     const struct pointer_frame *pointer = (const struct pointer_frame *)(head + 1);
     for (uint32_t k = 0; k < head->n_pointers; k++) {
-        call->pointers[k] = call->draw.base + pointer[k].draw_offset;
-        if (pointer[k].output_offset >= 0) {
-            call->pointers[k] = call->outputs.base + pointer[k].output_offset;
-            memcpy(call->pointers[k], call->draw.base + pointer[k].draw_offset, pointer[k].bytes);
+        if (pointer[k].output_offset < 0) {
+            call->pointers[k] = call->draw.base + pointer[k].draw_offset;
+            continue;
         }
+        call->pointers[k] = call->outputs.base + pointer[k].output_offset;
+        memcpy(call->pointers[k], call->draw.base + pointer[k].draw_offset, pointer[k].bytes);
     }
     memcpy(call->scalars, pointer + head->n_pointers, head->n_scalars * sizeof(uint64_t));
     prepare_workspace(call, head->workspace_bytes);
