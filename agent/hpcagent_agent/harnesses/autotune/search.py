@@ -49,9 +49,9 @@ class Search:
         seen = {emit.function(parse(self.source, self.symbol))}
         best: Trial | None = None
         for change in moves(self.threads):
-            plan = change(best.plan if best else Plan())
-            text = build(self.source, self.symbol, self.shapes, plan)
-            if text in seen:
+            plan = change(best.plan, best.gain) if best else change(Plan(), 0.0)
+            text = "" if plan is None else build(self.source, self.symbol, self.shapes, plan)
+            if plan is None or text in seen:
                 continue
             seen.add(text)
             if not self.accepts(text):
@@ -80,20 +80,25 @@ class Search:
         return trial
 
 
-def moves(threads: int) -> Iterator[Callable[[Plan], Plan]]:
-    """Changes to the best plan so far, the most promising first."""
-    yield lambda plan: plan
-    yield lambda plan: replace(plan, jam=4)
-    yield lambda plan: replace(plan, jam=8)
-    yield lambda plan: replace(plan, streams=8)
-    yield lambda plan: replace(plan, past_cache=True)
+Move = Callable[[Plan, float], Plan | None]
+
+
+def moves(threads: int) -> Iterator[Move]:
+    """Changes to the best plan so far, the most promising first; None where its gain says it is no use."""
+    yield lambda plan, best: plan
+    yield lambda plan, best: replace(plan, jam=4)
+    yield lambda plan, best: replace(plan, jam=8 if plan.jam > 1 else 2)
+    yield lambda plan, best: replace(plan, streams=8)
+    yield lambda plan, best: replace(plan, past_cache=True)
     if threads > 1:
-        yield lambda plan: replace(plan, parallel=True)
-    yield lambda plan: replace(plan, jam=2)
-    yield lambda plan: replace(plan, recompute=False)
-    yield lambda plan: replace(plan, simd=False)
-    yield lambda plan: replace(plan, reorder=False)
-    yield lambda plan: replace(plan, fuse=False)
+        yield lambda plan, best: replace(plan, parallel=True)
+    for part in ("simd", "recompute", "reorder", "fuse"):
+        yield _without(part)
+
+
+def _without(part: str) -> Move:
+    """Switches one part off, for when all of them together did not help."""
+    return lambda plan, best: None if best > WORTHWHILE else replace(plan, **{part: False})
 
 
 def gain(answer: Answer) -> float:
