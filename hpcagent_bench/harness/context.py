@@ -20,7 +20,7 @@ from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.references import References
-from hpcagent_bench.toolchain.abi import Binding, binding
+from hpcagent_bench.toolchain.abi import Binding
 
 SEEDS_FILE = Path(__file__).parent / "hidden_tests" / "secret_seeds.json"
 
@@ -94,7 +94,7 @@ class GradingContext:
 
     def binding(self, kernel: Kernel) -> Binding:
         """The kernel's call at the judged datatype."""
-        return binding(kernel, self.settings.service.datatype)
+        return self.references.binding(kernel)
 
     def budget_s(self, kernel: Kernel) -> float:
         """The whole budget of one call, in seconds (timeouts.kernel_s*)."""

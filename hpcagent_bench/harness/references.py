@@ -35,12 +35,16 @@ class References:
     def start(self, kernel: Kernel, kind: str) -> Child:
         """A child ready for calls of ``kind``; JudgeFault when the reference cannot be built."""
         self._keep_only(kernel.name)
-        call = binding(kernel, self.settings.service.datatype)
+        call = self.binding(kernel)
         starters: dict[str, Callable[[Kernel, Binding], Child]] = {
             "c": self._start_c,
             "numba": self._start_numba,
         }
         return starters[kind](kernel, call)
+
+    def binding(self, kernel: Kernel) -> Binding:
+        """The kernel's call at the judged datatype."""
+        return binding(kernel, self.settings.service.datatype)
 
     def close(self) -> None:
         """End every child kept alive."""
