@@ -94,7 +94,8 @@ def draw(name: str, size: int, seed: int) -> Arrays:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_variant_agrees_with_the_reference(name: str, tmp_path: Path) -> None:
-    texts = sorted({variant(name, plan) for plan in PLANS})
+    plans = PLANS if name in SHOWCASE else PLANS[1:4]
+    texts = sorted({variant(name, plan) for plan in plans})
     sources = {"reference": source_of(name)} | {f"v{k}": text for k, text in enumerate(texts)}
     optimise = "-O3" if name in SHOWCASE else "-O1"
     runs = compiled(name, sources, tmp_path, optimise, "-Werror")
