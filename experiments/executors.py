@@ -102,19 +102,20 @@ def python_path(code: Path) -> str:
 def job_environment(code: Path) -> Iterator[None]:
     """The environment jobs are submitted from: the frozen code first, no leftovers of a surrounding job.
 
-    SLURM_CONF stays: some sites find their controller by it alone. An interrupt typed at the launcher must
-    not reach the jobs, so those started here ignore it until they say otherwise.
+    SLURM_CONF stays: some sites find their controller by it alone. An interrupt typed at the launcher, or its
+    terminal closing, must not reach the jobs, so those started here ignore both until they say otherwise.
     """
     saved = dict(os.environ)
     for key in saved:
         if key.startswith(_INHERITED) and key != "SLURM_CONF":
             del os.environ[key]
     os.environ.update(PYTHONPATH=python_path(code), PYTHONSAFEPATH="1")
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {n: signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         os.environ.clear()
         os.environ.update(saved)
 

@@ -95,7 +95,7 @@ def headline(state: RunState) -> str:
     for job in state.jobs:
         counts[job.state] = counts.get(job.state, 0) + 1
     order = ("running", "queued", "stalled", "unknown", "ended", "lost")
-    return ", ".join(f"{counts[name]} {name}" for name in order if name in counts) + " jobs"
+    return "jobs: " + ", ".join(f"{counts[name]} {name}" for name in order if name in counts)
 
 
 def finish(state: RunState, console: Console) -> None:
