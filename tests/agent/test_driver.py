@@ -106,6 +106,26 @@ def test_sigterm_cancels_and_harvests_nothing(run: Run, judge: FakeJudge, wait_f
     assert judge.posts("/submit") == []
 
 
+def test_sigterm_after_the_one_submission_cancels_nothing(run: Run, wait_for: WaitFor) -> None:
+    script = CLIENT + "j.submit('int x;'); open('up', 'w').close(); import time; time.sleep(600)"
+    process = run.start(run.config(script, submitted_grace_s=60))
+    wait_for((run.worker_dir() / "workspace" / "up").exists)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    assert not (run.worker_dir() / "cancelled").exists()
+    tokens = run.tokens()
+    assert (tokens["cancelled"], tokens["returncode"], tokens["result"]) == (False, 123, "submitted")
+
+
+def test_sigterm_after_one_of_many_submissions_cancels(run: Run, wait_for: WaitFor) -> None:
+    script = CLIENT + "j.submit('int x;'); open('up', 'w').close(); import time; time.sleep(600)"
+    process = run.start(run.config(script, submission_mode="multi"))
+    wait_for((run.worker_dir() / "workspace" / "up").exists)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    assert (run.tokens()["cancelled"], run.tokens()["returncode"]) == (True, 143)
+
+
 def test_killed_driver_leaves_no_agent(run: Run, wait_for: WaitFor) -> None:
     script = "import os, time; open('pid.tmp', 'w').write(str(os.getpid())); os.rename('pid.tmp', 'pid')"
     process = run.start(run.config(script + "; time.sleep(600)"))

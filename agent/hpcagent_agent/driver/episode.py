@@ -108,9 +108,12 @@ class Episode:
                 return
 
     def _relaunch(self, attempt: Attempt, relay: Relay, deadline: float) -> bool:
-        spent = relay.spent.is_set() and self.settings.submission_mode != "multi"
         left = attempt.number < self.settings.max_attempts and time.monotonic() < deadline
-        return attempt.ending.crashed and left and not spent and not self.stop.is_set()
+        return attempt.ending.crashed and left and not self._over(relay) and not self.stop.is_set()
+
+    def _over(self, relay: Relay) -> bool:
+        """Whether the episode's one submission is graded: nothing later can change its answer."""
+        return relay.spent.is_set() and self.settings.submission_mode != "multi"
 
     def _attempt(self, relay: Relay, folder: Path, deadline: float) -> Ending:
         problem = self.problem
@@ -133,27 +136,32 @@ class Episode:
             stop, code = self._watch(running, relay, deadline)
         finally:
             running.end(self.settings.kill_grace_s if stop is not Stop.ITSELF else 0.0)
+        if stop is Stop.CANCELLED and self._over(relay):
+            stop = Stop.SUBMITTED  # its answer is in: the job's end took nothing from it
         if stop is Stop.CANCELLED:
             write_atomic(self.dir / CANCELLED, json.dumps({"ts_ms": now_ms()}) + "\n")
         return attempts.classify(stop, code or 0, attempts.closing_record(self.workspace))
 
     def _watch(self, running: Running, relay: Relay, deadline: float) -> tuple[Stop, int | None]:
-        """Wait for the agent to end, or for the first cap it meets. The deadline wins ties."""
-        single = self.settings.submission_mode != "multi"
+        """Wait for the agent to end, or for the first cap it meets. The deadline wins ties.
+
+        A job that ends cancels the episode, unless its submission is already graded (scoring.md T6).
+        """
         submitted_until = NO_END
         tokens_due = time.monotonic()
         while True:
             code = running.wait(min(POLL_S, max(0.0, deadline - time.monotonic())))
             now = time.monotonic()
-            if self.stop.is_set():
+            over = self._over(relay)
+            if self.stop.is_set() and not over:
                 return Stop.CANCELLED, code
             if now >= deadline:
                 return Stop.DEADLINE, code
             if code is not None:
                 return Stop.ITSELF, code
-            if single and relay.spent.is_set():
+            if over:
                 submitted_until = min(submitted_until, now + self.settings.submitted_grace_s)
-            if now >= submitted_until:
+            if now >= submitted_until or (over and self.stop.is_set()):
                 return Stop.SUBMITTED, None
             if self.settings.max_tokens is not None and now >= tokens_due:
                 tokens_due = now + TOKEN_POLL_S
@@ -162,8 +170,6 @@ class Episode:
 
     def _close(self, relay: Relay) -> str:
         """Wait for a grade under way, then submit for an agent that scored correct but never submitted."""
-        if self.stop.is_set():
-            return "cancelled"
         relay.settle(self.settings.judge_timeout_s, self.stop)
         if self.stop.is_set() or relay.spent.is_set():
             return "submitted" if relay.spent.is_set() else "cancelled"
