@@ -55,15 +55,19 @@ def fill(
     variant: Variant | None = None,
     structural_from: Mapping[str, Array] | None = None,
 ) -> None:
-    """Fill every declared array in place; ``arrays`` must hold exactly those, C-contiguous, in their shapes.
+    """Fill declared arrays in place: those that ``arrays`` holds, C-contiguous, in their declared shapes.
+
+    Filling some of them now and the others elsewhere gives the same values as filling all at once.
 
     ``variant`` replaces the distribution of floating-point arrays without an interval (held-out cases).
     ``structural_from``, an earlier draw of the same sizes and structural seed, saves drawing integers again.
     """
     shapes = kernel.shapes(params)
-    if set(arrays) != set(shapes):
+    if not set(arrays) <= set(shapes):
         raise ValueError(f"{kernel.name}: arrays {sorted(arrays)} where {sorted(shapes)} are declared")
     for index, name in enumerate(sorted(shapes)):
+        if name not in arrays:
+            continue
         array, declared = arrays[name], kernel.arrays[name]
         if array.shape != shapes[name]:
             raise ValueError(f"{kernel.name}: {name} has shape {array.shape}, declared is {shapes[name]}")

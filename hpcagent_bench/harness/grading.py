@@ -14,6 +14,7 @@ from hpcagent_bench.corpus import fuzz, precision
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import rep_variation, timing
 from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.memory import Start
 from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome, layout_for
 from hpcagent_bench.harness.race import Race, RaceResult
@@ -92,7 +93,9 @@ class InputMeasurement:
         self.workspace_bytes = workspace_bytes
         datatype = context.settings.service.datatype
         self.scalars = kernel.scalars(cell.params)
-        self.layout = layout_for(context.binding(kernel), kernel.shapes(cell.params), kernel.dtypes(datatype))
+        layout = layout_for(context.binding(kernel), kernel.shapes(cell.params), kernel.dtypes(datatype))
+        self.inputs = layout.part(name for name in layout.names if name not in kernel.outputs)
+        self.outputs = layout.part(kernel.outputs)
         self.tolerances = context.tolerances(kernel, cell.params)
         self.race = Race(
             kernel,
@@ -109,6 +112,7 @@ class InputMeasurement:
     def run(self, seeds: InputSeeds) -> InputResult:
         """Measure the input; a candidate's failure ends it early, a judge's raises JudgeFault."""
         try:
+            self._start()
             with self.context.timing():
                 for index, seed in enumerate([*seeds.calls, seeds.canonical]):
                     self._one_draw(index, seed, seeds.canonical)
@@ -120,19 +124,30 @@ class InputMeasurement:
             if self._child is not None:
                 self._child.close()
 
+    def _start(self) -> None:
+        """Start both sides' processes; they get ready while the first inputs are drawn."""
+        self.race.start()
+        if self.start_candidate is not None:
+            self._child = self.start_candidate()
+
     def _one_draw(self, index: int, seed: int, structural_seed: int) -> None:
         """Both sides on one draw. Odd calls run the candidate first, so that neither slot favours a side."""
         timed = protocols.WARMUP <= index < self.protocol.calls
-        draw = Draw.allocate(self.layout, self.context.pool)
-        try:
+
+        def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
             fuzz.fill(
                 self.kernel,
-                draw.arrays,
+                arrays,
                 self.cell.params,
                 value_seed=seed,
                 structural_seed=structural_seed,
                 threads=self.context.threads,
             )
+
+        # outputs are drawn straight into each side's own buffers: cheaper than copying them from the draw
+        draw = Draw.allocate(self.inputs, self.context.pool, Start(self.outputs, fill))
+        try:
+            fill(draw.arrays)
             draw.seal()
             outcome = self._candidate(draw, index) if index % 2 else None
             answers = self.race.call(draw, self.scalars, timed=timed)
@@ -145,10 +160,8 @@ class InputMeasurement:
 
     def _candidate(self, draw: Draw, index: int) -> Outcome | None:
         """One candidate call; None without a candidate, or once it has been stopped."""
-        if self.start_candidate is None or self.runs.stopped_at_ns is not None:
+        if self._child is None or self.runs.stopped_at_ns is not None:
             return None
-        if self._child is None:
-            self._child = self.start_candidate()
         limit = self.context.budget_s(self.kernel)
         cap = self._cap_ns() if index >= protocols.WARMUP else None
         if cap is not None:

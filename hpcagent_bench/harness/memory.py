@@ -7,7 +7,7 @@ import fcntl
 import itertools
 import mmap
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -135,8 +135,8 @@ class Pool:
 
     KEEP = 4
     """Free blocks of a kind that are kept."""
-    WASTE = 4
-    """A block this many times larger than what is asked for is given up instead of used."""
+    WASTE = 256 << 20
+    """A block this much larger than what is asked for is given up instead of used, in bytes."""
 
     def __init__(self) -> None:
         self._free: dict[str, list[Block]] = {"draw": [], "outputs": []}
@@ -144,7 +144,7 @@ class Pool:
     def take(self, kind: Literal["draw", "outputs"], nbytes: int) -> Block:
         """A block of at least ``nbytes``, zeroed for outputs; OSError when the machine has no memory left."""
         free = self._free[kind]
-        for block in [b for b in free if b.total > self.WASTE * nbytes + HUGE_PAGE]:
+        for block in [b for b in free if b.total > self.WASTE + nbytes]:
             free.remove(block)
             block.close()
         fitting = [block for block in free if block.total >= nbytes]
@@ -182,27 +182,47 @@ def _views(block: Block, layout: Layout, *, writable: bool) -> dict[str, np.ndar
     return arrays
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a child's output buffers hold when a call begins: their layout, and what writes it into them."""
+
+    layout: Layout
+    write: Callable[[dict[str, np.ndarray]], None]
+
+
 class Draw:
     """One input set, filled by the judge and then handed to children, who can only read it.
+
+    Output buffers are a child's own: ``start`` writes their first values into them. Without it the draw
+    holds those values as well, and they are copied.
 
     No process but the judge can ever write, grow or shrink it, whatever it does with the descriptor. A
     pooled block holds one draw after the other: a child stands still (frozen, and unable to fork) from the
     end of one call to the loading of the next, so it never sees a draw before its time.
     """
 
-    def __init__(self, layout: Layout, block: Block, pool: Pool | None) -> None:
+    def __init__(self, layout: Layout, block: Block, pool: Pool | None, start: Start | None) -> None:
         self.layout = layout
         self.block = block
+        self._start = start
         self.arrays: dict[str, np.ndarray] = _views(block, layout, writable=True)
         self.sealed = False
         self._pool = pool
 
     @classmethod
-    def allocate(cls, layout: Layout, pool: Pool | None = None) -> Draw:
+    def allocate(cls, layout: Layout, pool: Pool | None = None, start: Start | None = None) -> Draw:
         """Memory for one input set; its contents are undefined. OSError when there is no memory left."""
         if pool is None:
-            return cls(layout, Block("draw", layout.total, only_here=True), None)
-        return cls(layout, pool.take("draw", layout.total), pool)
+            return cls(layout, Block("draw", layout.total, only_here=True), None, start)
+        return cls(layout, pool.take("draw", layout.total), pool, start)
+
+    def start(self, outputs: Iterable[str]) -> Start:
+        """How the output buffers ``outputs`` begin."""
+        return self._start or Start(self.layout.part(outputs), self._copy)
+
+    def _copy(self, outputs: dict[str, np.ndarray]) -> None:
+        for name, array in outputs.items():
+            array[...] = self.arrays[name]
 
     @property
     def fd(self) -> int:
@@ -242,6 +262,10 @@ class Outputs:
     def fd(self) -> int:
         """The memfd's descriptor, to hand to the child."""
         return self._block.fd
+
+    def begin(self, start: Start) -> None:
+        """Write the values a call begins with; the child must stand still."""
+        start.write(_views(self._block, self.layout, writable=True))
 
     def close(self) -> None:
         """Give the buffers back, once the child that wrote them has ended."""

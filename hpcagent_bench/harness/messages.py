@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
 NEW_OUTPUTS, NEW_DRAW = 1, 2
+IN_DRAW, IN_OUTPUTS = 0, 1
 FRAME_MAX = 1 << 16
 
 _HEAD = struct.Struct("=II")
 _GO = struct.Struct("=IIQ")
 _DONE = struct.Struct("=IIQQQ")
 _LOAD = struct.Struct("=IIIIQQQ")
-_POINTER = struct.Struct("=QQq")
+_POINTER = struct.Struct("=QQ")
 
 
 def kind(frame: bytes) -> int:
@@ -67,17 +68,23 @@ def load(
     fresh: int,
     workspace_bytes: int,
 ) -> bytes:
-    """What to call next: where each pointer lies in the draw, which are copied to the output buffers.
+    """What to call next: where each pointer lies, in the draw or in the output buffers.
 
     ``fresh`` says which memory comes along as a descriptor: NEW_DRAW, then NEW_OUTPUTS.
     """
     head = (LOAD, len(binding.pointers), len(binding.scalars), fresh)
     frame = [_LOAD.pack(*head, layout.total, outputs.total, workspace_bytes)]
     for arg in binding.pointers:
-        target = outputs.offsets[arg.name] if arg.role == "output" else -1
-        frame.append(_POINTER.pack(layout.offsets[arg.name], layout.nbytes(arg.name), target))
+        frame.append(_POINTER.pack(*_place(arg.name, layout, outputs)))
     frame.extend(_scalar(arg, scalars[arg.name]) for arg in binding.scalars)
     return b"".join(frame)
+
+
+def _place(name: str, layout: Layout, outputs: Layout) -> tuple[int, int]:
+    """(where, offset) of an array: IN_OUTPUTS or IN_DRAW."""
+    if name in outputs.offsets:
+        return IN_OUTPUTS, outputs.offsets[name]
+    return IN_DRAW, layout.offsets[name]
 
 
 def output_names(binding: Binding) -> Iterable[str]:
@@ -97,9 +104,10 @@ def load_json(
     """``load`` for the Python runner: the same head, then JSON with arrays by name."""
     words = (LOAD, len(binding.pointers), 0, fresh)
     head = _LOAD.pack(*words, layout.total, outputs.total, workspace_bytes)
-    arrays = {
-        name: [layout.dtypes[name].str, layout.shapes[name], start, outputs.offsets.get(name, -1)]
-        for name, start in layout.offsets.items()
-    }
+    arrays = {}
+    for arg in binding.pointers:
+        where, offset = _place(arg.name, layout, outputs)
+        block = outputs if where == IN_OUTPUTS else layout
+        arrays[arg.name] = [block.dtypes[arg.name].str, block.shapes[arg.name], where, offset]
     values = {arg.name: scalars[arg.name] for arg in binding.scalars}
     return head + json.dumps({"arrays": arrays, "scalars": values}).encode()

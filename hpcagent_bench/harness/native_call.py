@@ -19,7 +19,7 @@ import numpy as np
 
 from hpcagent_bench.harness import messages
 from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late
-from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, layout_for
+from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, Start, layout_for
 
 if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Binding
@@ -197,10 +197,10 @@ class Child:
         the first call is the warm-up.
         """
         draw.seal()
-        part = draw.layout.part(messages.output_names(self._binding))
-        fresh, descriptors = self._memory(draw, part)
+        start = draw.start(messages.output_names(self._binding))
+        fresh, descriptors = self._memory(draw, start)
         frame = self._encode(
-            self._binding, draw.layout, part, scalars, fresh=fresh, workspace_bytes=workspace_bytes
+            self._binding, draw.layout, start.layout, scalars, fresh=fresh, workspace_bytes=workspace_bytes
         )
         watched = self._loaded and not self._trusted
         before = self._process.background_cpu_ns() if watched else 0
@@ -217,20 +217,21 @@ class Child:
         if self._trusted:
             self._release()
 
-    def _memory(self, draw: Draw, part: Layout) -> tuple[int, list[int]]:
-        """Which memory the child has not mapped yet, as flags and descriptors; a layout keeps its outputs."""
+    def _memory(self, draw: Draw, start: Start) -> tuple[int, list[int]]:
+        """Begin the outputs; say which memory the child has not mapped yet, as flags and descriptors."""
         fresh, descriptors = 0, []
         if self._draw_serial != draw.block.serial:
             fresh |= messages.NEW_DRAW
             descriptors.append(draw.fd)
             self._draw_serial = draw.block.serial
-        if self._outputs is None or self._outputs.layout != part:
+        if self._outputs is None or self._outputs.layout != start.layout:
             # the old buffers stay out of the pool until the child that still maps them is gone
             if self._outputs is not None:
                 self._retired.append(self._outputs)
-            self._outputs = Outputs(part, self._pool)
+            self._outputs = Outputs(start.layout, self._pool)
             fresh |= messages.NEW_OUTPUTS
             descriptors.append(self._outputs.fd)
+        self._outputs.begin(start)
         return fresh, descriptors
 
     def _worked_since(self, before: int) -> bool:

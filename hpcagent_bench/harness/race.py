@@ -77,6 +77,11 @@ class Race:
             return sorted(denominators.REFERENCE_KINDS, key=lambda kind: kind != self.leader)
         return ["c", "numba"]
 
+    def start(self) -> None:
+        """Start the processes of every reference that will run."""
+        for kind in self.running:
+            self._children[kind] = self.references.start(self.kernel, kind)
+
     def call(
         self, draw: Draw, scalars: Mapping[str, int | float], *, timed: bool
     ) -> Mapping[str, npt.NDArray[Any]]:

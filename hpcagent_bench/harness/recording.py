@@ -19,6 +19,9 @@ from hpcagent_bench.harness.scoring import ScoredInput, Verdict
 from hpcagent_bench.results_rows import Kind
 from hpcagent_bench.stats import score_rule
 
+COMMIT = "HPCAGENT_BENCH_COMMIT"
+"""Environment variable that names the commit of frozen code."""
+
 
 def credited_ratios(inputs: Sequence[ScoredInput]) -> list[float]:
     """The r_j that count into S_i: inputs timed, graded, correct and not suspect."""
@@ -175,10 +178,14 @@ def cpu_model() -> str:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit of this code: ``HPCAGENT_BENCH_COMMIT``, else the checkout's; None when unknown."""
-    told = os.environ.get("HPCAGENT_BENCH_COMMIT")
-    if told:
-        return told
+    """The commit of this code: what the environment says, else the checkout's; None when unknown.
+
+    An empty ``HPCAGENT_BENCH_COMMIT`` says unknown: frozen code lies in a run tree, which may itself lie in a
+    checkout that has moved on.
+    """
+    told = os.environ.get(COMMIT)
+    if told is not None:
+        return told or None
     asked = subprocess.run(
         ["git", "-C", str(paths.project_root()), "rev-parse", "HEAD"],
         capture_output=True,

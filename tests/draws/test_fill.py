@@ -196,7 +196,18 @@ def test_wrong_arrays_are_refused(make_kernel: Maker) -> None:
     with pytest.raises(ValueError, match="contiguous"):
         fuzz.fill(kernel, {"x": np.empty((5, 8)).T}, {"N": 8, "M": 5}, **options)
     with pytest.raises(ValueError, match="declared"):
-        fuzz.fill(kernel, {}, {"N": 8, "M": 5}, **options)
+        fuzz.fill(kernel, {"z": np.empty((8, 5))}, {"N": 8, "M": 5}, **options)
+
+
+def test_arrays_filled_one_at_a_time_are_those_filled_at_once(make_kernel: Maker) -> None:
+    kernel = make_kernel(x="(N,)", y="(N,)")
+    options: dict[str, Any] = {"value_seed": 1, "structural_seed": 1, "threads": 1}
+    together = {"x": np.empty(99), "y": np.empty(99)}
+    fuzz.fill(kernel, together, {"N": 99, "M": 5}, **options)
+    alone = {"y": np.empty(99)}
+    fuzz.fill(kernel, alone, {"N": 99, "M": 5}, **options)
+    assert np.array_equal(alone["y"], together["y"])
+    assert not np.array_equal(together["x"], together["y"])
 
 
 def test_pool_seeds_are_distinct_and_stable() -> None:

@@ -99,7 +99,7 @@ def test_a_pool_hands_the_same_memory_out_again_and_outputs_zeroed() -> None:
 
 def test_a_pool_gives_up_what_is_far_too_large() -> None:
     pool = Pool()
-    large = pool.take("draw", 64 << 20)
+    large = pool.take("draw", Pool.WASTE)
     pool.give("draw", large)
     small = pool.take("draw", 4096)
     assert small.total < 1 << 20

@@ -24,6 +24,7 @@ import numpy as np
 
 HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
 NEW_OUTPUTS, NEW_DRAW = 1, 2
+IN_OUTPUTS = 1
 FRAME_MAX = 1 << 16
 LOAD_HEAD = struct.Struct("=IIIIQQQ")
 
@@ -41,7 +42,7 @@ class Runner:
         self.signatures: set[tuple[Any, ...]] = set()
 
     def load(self) -> None:
-        """Map the draw, refresh the outputs from it, compile for these argument types."""
+        """Map what is new, find the arguments in it, compile for their types."""
         frame, fds, _, _ = socket.recv_fds(self.control, FRAME_MAX, 2)
         if not frame:
             os._exit(0)
@@ -58,12 +59,9 @@ class Runner:
             name: np.float64(v) if isinstance(v, float) else np.int64(v)
             for name, v in told["scalars"].items()
         }
-        for name, (dtype, shape, offset, target) in told["arrays"].items():
-            values[name] = np.ndarray(shape, dtype, buffer=self.draw, offset=offset)
-            if target >= 0:
-                initial = values[name]
-                values[name] = np.ndarray(shape, dtype, buffer=self.outputs, offset=target)
-                values[name][...] = initial
+        for name, (dtype, shape, where, offset) in told["arrays"].items():
+            block = self.outputs if where == IN_OUTPUTS else self.draw
+            values[name] = np.ndarray(shape, dtype, buffer=block, offset=offset)
         self.args = [values[name] for name in self.arg_order]
         self.compile()
 

@@ -36,9 +36,9 @@ struct go_frame { uint32_t kind, pad; uint64_t nonce; };
 struct done_frame { uint32_t kind, pad; uint64_t nonce, inside_ns, cpu_ns; };
 struct load_frame {
     uint32_t kind, n_pointers, n_scalars, fresh;
-    uint64_t draw_bytes, output_bytes, workspace_bytes; /* inputs lie at the draw's start */
+    uint64_t draw_bytes, output_bytes, workspace_bytes;
 };
-struct pointer_frame { uint64_t draw_offset, bytes; int64_t output_offset; };
+struct pointer_frame { uint64_t in_outputs, offset; };
 
 struct mapping { char *base; size_t bytes; };
 typedef void (*kernel_fn)(void);
@@ -184,7 +184,7 @@ static void open_library(struct call *call)
         fail(call->control, "library: no symbol %s", call->symbol);
 }
 
-/* Map the draw, refresh the output buffers from it, zero the workspace. */
+/* Map what is new, find the arguments in it, zero the workspace. The judge has written every first value. */
 static void load(struct call *call)
 {
     static _Alignas(8) char frame[FRAME_MAX];
@@ -209,12 +209,8 @@ static void load(struct call *call)
     }
     const struct pointer_frame *pointer = (const struct pointer_frame *)(head + 1);
     for (uint32_t k = 0; k < head->n_pointers; k++) {
-        if (pointer[k].output_offset < 0) {
-            call->pointers[k] = call->draw.base + pointer[k].draw_offset;
-            continue;
-        }
-        call->pointers[k] = call->outputs.base + pointer[k].output_offset;
-        memcpy(call->pointers[k], call->draw.base + pointer[k].draw_offset, pointer[k].bytes);
+        char *base = pointer[k].in_outputs ? call->outputs.base : call->draw.base;
+        call->pointers[k] = base + pointer[k].offset;
     }
     memcpy(call->scalars, pointer + head->n_pointers, head->n_scalars * sizeof(uint64_t));
     prepare_workspace(call, head->workspace_bytes);
