@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hpcagent_agent.driver.files import write_atomic
-from hpcagent_agent.tools.client import EXTENSIONS
+from hpcagent_agent.tools.client import EXTENSIONS, JudgeClient
 
 Reason = Literal["finished", "context_overflow", "api_timeout", "error"]
 
@@ -65,6 +66,33 @@ class Workspace:
         """The source of the implementation to beat, in this workspace's language."""
         suffix = next((ext for ext, name in EXTENSIONS.items() if name == self.language), ".c")
         return self.task / f"{self.kernel}{suffix}"
+
+    def read_reference(self) -> str | None:
+        """The text of ``reference()``; None, with the closing record written, when it cannot be read."""
+        path = self.reference()
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            self.end("error", f"{path.name}: {error}")
+            print(f"{path}: {error}", file=sys.stderr)
+            return None
+
+    def submit(self, judge: JudgeClient, source: str, detail: str = "", turns: int = 0) -> int:
+        """Submit and close; the harness's exit code: 0 graded, 1 not.
+
+        A fault that may pass leaves no closing record, so that the attempt counts as crashed and is tried
+        again; a refusal would only be refused again, so it is final.
+        """
+        answer = judge.submit(source)
+        if answer["ok"] and not answer.get("judge_fault"):
+            self.end("finished", f"correct={answer.get('correct')} {detail}".strip(), turns)
+            print(f"submitted {self.kernel}: correct={answer.get('correct')} {detail}".strip())
+            return 0
+        fault = str(answer.get("error") or "the judge reported a fault of its own")
+        print(f"submit: {fault}", file=sys.stderr)
+        if 400 <= answer.get("status", 0) < 500:
+            self.end("error", fault, turns)
+        return 1
 
     def seconds_left(self) -> float:
         """Until the deadline; infinite without one."""
