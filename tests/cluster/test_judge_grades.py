@@ -57,6 +57,15 @@ def test_score_tells_cells_and_enters_nothing(judge: Judge) -> None:
     assert rows(judge, "SELECT kind, credited_speedup, score_rule FROM grades") == [("score", None, None)]
 
 
+def test_baseline_tells_the_time_to_beat(judge: Judge) -> None:
+    header = {"Authorization": "Bearer one"}
+    url = f"{judge.url}/baseline/{KERNEL}"
+    told = httpx.get(url, params={"rank": 0}, headers=header, timeout=120).json()
+    assert (told["kernel"], told["preset"], told["baseline"]) == (KERNEL, "tiny", "c")
+    assert told["baselines"]["c"] > 0
+    assert rows(judge, "SELECT count(*) FROM grades") == [(0,)]
+
+
 def test_second_submission_is_409_and_survives_a_restart(judge: Judge) -> None:
     assert judge.post("/submit", "one", KERNEL, "broken").status_code == 200
     assert judge.post("/submit", "one", KERNEL).status_code == 409
