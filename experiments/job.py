@@ -29,6 +29,7 @@ from experiments.waves import seconds
 from hpcagent_bench import config
 from hpcagent_bench.cluster.merge_results import merge_job
 from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness.recording import COMMIT
 from hpcagent_bench.paths import write_atomic
 
 JUDGE_START_S = 300
@@ -71,7 +72,8 @@ class NodeJob:
         now = time.monotonic()
         if phase != self._phase or now - self._beat >= HEARTBEAT_S:
             self._phase, self._beat = phase, now
-            write_atomic(self.dir / "heartbeat.json", json.dumps({"phase": phase, "ts": time.time()}))
+            with contextlib.suppress(OSError):  # a full disk must not keep the job from ending in order
+                write_atomic(self.dir / "heartbeat.json", json.dumps({"phase": phase, "ts": time.time()}))
         if self.told is None and now > self.limit:
             self.told = "stopped by the time limit of its partition"
         if self.told is not None and phase not in ("stopping", "merging"):
@@ -121,9 +123,10 @@ class NodeJob:
         return time.monotonic() + left - self.root.cluster.stop_grace_s - JUDGE_STOP_S
 
     def environment(self) -> dict[str, str]:
-        """The environment of judge and driver: frozen code before anything installed."""
+        """The environment of judge and driver: frozen code, and its commit, before anything installed."""
         code = self.run_root / self.spec["code"]
-        return {**os.environ, "PYTHONPATH": python_path(code), "PYTHONSAFEPATH": "1"}
+        frozen = {"PYTHONPATH": python_path(code), "PYTHONSAFEPATH": "1", COMMIT: self.spec["commit"] or ""}
+        return {**os.environ, **frozen}
 
     def start(self, name: str, argv: list[str]) -> subprocess.Popen[bytes]:
         """Start a part of the job with its log; the kernel ends it should this process die."""
@@ -144,6 +147,7 @@ class NodeJob:
         argv = ["hpcagent_bench.cli", "serve", "--rank", "0", "--run-dir", str(self.dir), "--record"]
         argv += ["--config", str(self.run_root / self.spec["config"]), "--cores", _list(cores.judge)]
         argv += ["--seeds", str(self.run_root / "secret_seeds.json"), "--with-parent"]
+        argv += ["--tokens", str(self.dir / job_layout.TOKENS)]
         process = self.start("judge", argv)
         file = self.dir / "judge" / "rank-0" / "service.json"
         try:
@@ -162,9 +166,10 @@ class NodeJob:
         driver = self.start("driver", ["hpcagent_agent.driver.agent_driver", str(self.dir / "driver.json")])
         try:
             self.wait("agents at work", lambda: driver.poll() is not None or judge.poll() is not None)
-            if driver.poll() is None:
+            if judge.poll() is not None:
                 return f"the judge died with rc {judge.returncode}", 1
-            return "done", driver.returncode
+            code = driver.returncode
+            return ("done" if code >= 0 else f"the driver died with rc {code}"), code
         finally:
             self.end_process(driver, self.root.cluster.stop_grace_s)
 

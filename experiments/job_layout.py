@@ -20,6 +20,9 @@ from hpcagent_bench.paths import write_atomic
 from hpcagent_bench.toolchain import abi
 from hpcagent_bench.translators import emit
 
+TOKENS = "fused-tokens"
+"""Folder in a job's that holds its workers' tokens, by digest."""
+
 TASK_README = """\
 {kernel}: what lies here
 
@@ -93,7 +96,7 @@ def problems(task_spec: dict[str, Any], root: config.Root, job_dir: Path, job: i
 
     Must come before the judge starts, which serves the tokens it finds.
     """
-    setup, tokens = task_spec["setup"], job_dir / "fused-tokens"
+    setup, tokens = task_spec["setup"], job_dir / TOKENS
     tokens.mkdir(mode=0o700, exist_ok=True)
     found = []
     for index, piece in enumerate(task_spec["problems"]):

@@ -144,11 +144,12 @@ def submit(launch: Launch, plan: waves.Plan, root: RunRoot | None) -> RunRoot:
     """Freeze configuration and code into the run root (a new one when None) and submit the wave."""
     executors.use_slurm_conf(launch.root.cluster)
     root = root or runtree.create(launch.runs, launch.root.study.experiment)
-    paths.write_atomic(root.path / runtree.PLAN, json.dumps(plan_record(launch, plan), indent=1))
+    record = plan_record(launch, plan)
+    paths.write_atomic(root.path / runtree.PLAN, json.dumps(record, indent=1))
     if not (root.path / runtree.CONFIG).is_file():
         paths.write_atomic(root.path / runtree.CONFIG, launch.composed.text)
     code = runtree.snapshot(root)
-    submit_wave(root, launch.composed, plan, {s.name: s for s in launch.setups}, code)
+    submit_wave(root, launch.composed, plan, {s.name: s for s in launch.setups}, code, record["commit"])
     return root
 
 

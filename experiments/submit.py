@@ -27,9 +27,16 @@ LOCAL_START_S = 60
 
 
 def submit_wave(
-    root: RunRoot, composed: Composed, plan: Plan, setups: Mapping[str, StudySetup], code: Path
+    root: RunRoot,
+    composed: Composed,
+    plan: Plan,
+    setups: Mapping[str, StudySetup],
+    code: Path,
+    commit: str | None,
 ) -> dict[str, Any]:
     """Write and submit the next wave and return its record. UserError with the scheduler's words on refusal.
+
+    ``code`` is the frozen code and ``commit`` the one it was taken from, which every grade records.
 
     The record is written before each submission (state ``submitting``) and after it, and the job name holds a
     token, so a launcher that dies in between leaves enough to find the jobs again.
@@ -45,6 +52,7 @@ def submit_wave(
         "cluster": composed.root.cluster.name,
         "executor": composed.root.cluster.executor,
         "code": str(code.relative_to(root.path)),
+        "commit": commit,
         "arrays": [],
         "jobs": [],
     }
@@ -108,6 +116,7 @@ def _spec(root: RunRoot, record: dict[str, Any], job: NodeJob, setup: StudySetup
         "run_root": str(root.path),
         "config": f"waves/{wave}.yaml",
         "code": record["code"],
+        "commit": record["commit"],
         "local_job": LOCAL_BASE * wave + job.task,
         "setup": dataclasses.asdict(setup.row),
         "harness": setup.harness.name,

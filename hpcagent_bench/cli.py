@@ -44,6 +44,9 @@ def serve(
     sizes: Annotated[str, typer.Option(help="Timed rung, from conf/sizes, without --config.")] = "laptop",
     cores: Annotated[str, typer.Option(help="Timed cores, like 1,2; default the last one granted.")] = "",
     seeds: Annotated[Path | None, typer.Option(help="Secret seeds file.")] = None,
+    tokens: Annotated[
+        Path | None, typer.Option(help="Folder of workers' tokens; without it everybody is adhoc.")
+    ] = None,
     record: Annotated[bool, typer.Option("--record", help="Write every grade to the shard.")] = False,
     port: Annotated[int, typer.Option(help="0 lets the kernel choose.")] = 0,
     with_parent: Annotated[
@@ -64,6 +67,7 @@ def serve(
         rank,
         _core_list(cores),
         seeds,
+        tokens,
         record,
         port=port,
         with_parent=with_parent,

@@ -46,10 +46,10 @@ def token_file(folder: Path, token: str) -> Path:
 
 
 def resolve(folder: Path | None, authorization: str | None) -> Caller:
-    """The caller of a request; without a token folder everybody is ``adhoc``.
+    """The caller of a request; a judge without a token folder takes everybody as ``adhoc``.
 
     Raises:
-        UnknownToken: the folder exists and the header carries no token filed there.
+        UnknownToken: there is a folder, and the header carries no token filed there.
     """
     if folder is None:
         return ADHOC

@@ -29,12 +29,17 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """One judge. ``run_dir`` is the job's folder; ``cores`` are the timed ones, empty for the last core."""
+    """One judge. ``run_dir`` is the job's folder; ``cores`` are the timed ones, empty for the last core.
+
+    ``tokens`` is the folder of workers' tokens: only their holders are served. None serves everybody, as a
+    person trying things out, and files their grades under ``adhoc``.
+    """
 
     run_dir: Path
     rank: int = 0
     cores: tuple[int, ...] = ()
     seeds: Path | None = None
+    tokens: Path | None = None
     record: bool = False
     host: str = "127.0.0.1"
     port: int = 0
@@ -110,7 +115,11 @@ def end_with_parent() -> None:
 
 
 def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) -> Office:
-    """Check everything a judge needs before it serves: seal, protocol, seeds, corpus, shard."""
+    """Check everything a judge needs before it serves: tokens, seal, protocol, seeds, corpus, shard."""
+    if options.tokens is not None and not options.tokens.is_dir():
+        raise UserError(
+            f"--tokens {options.tokens}: no such folder", "name the job's fused-tokens, or leave it out"
+        )
     if settings.grading.seal:
         seal.require_user_namespaces()
     protocols.credited(settings.measurement.credited_protocol)
@@ -121,13 +130,12 @@ def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Siz
     context = GradingContext(settings, sizes, timed_cores(options.cores), seeds, progress)
     if options.record and not options.shard.exists():
         results_db.create(options.shard)
-    tokens = options.run_dir / "fused-tokens"
     shared = options.run_dir / "shared"
     return Office(
         Desk(context, options.shard if options.record else None),
         options.rank,
         settings,
-        tokens if tokens.is_dir() else None,
+        options.tokens,
         shared if shared.is_dir() else None,
     )
 

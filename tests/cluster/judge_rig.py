@@ -42,7 +42,7 @@ class Judge:
             "from hpcagent_bench.cluster import serve; j = config.Judge(); "
             f"j.measurement.denominator.loop_level_reasoning = {denominator!r}; "
             "serve.serve(serve.ServeOptions(Path(sys.argv[1]), seeds=Path(sys.argv[2]), record=True, "
-            "with_parent=True), j, config.Sizes('tiny', 2**18))"
+            "tokens=Path(sys.argv[1]) / 'fused-tokens', with_parent=True), j, config.Sizes('tiny', 2**18))"
         )
         self.process = subprocess.Popen([sys.executable, "-c", code, str(run_dir), str(seeds)])
         service = run_dir / "judge" / "rank-0" / "service.json"

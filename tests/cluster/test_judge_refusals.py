@@ -12,6 +12,7 @@ from hpcagent_bench import config
 from hpcagent_bench.cluster import identity
 from hpcagent_bench.cluster.judge_service import create_app
 from hpcagent_bench.cluster.serve import ServeOptions, make_office
+from hpcagent_bench.errors import UserError
 
 TOKEN = "a" * 64
 SOURCE = "void tsvc_2_s311_fp64(void) {}"
@@ -35,7 +36,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     (tmp_path / "shared").mkdir()
     file_token(tmp_path, TOKEN)
     file_token(tmp_path, "blind", "blind")
-    options = ServeOptions(tmp_path, rank=3, record=True)
+    options = ServeOptions(tmp_path, rank=3, record=True, tokens=tmp_path / "fused-tokens")
     office = make_office(options, config.Judge(), config.Sizes("tiny", 2**20))
     with TestClient(create_app(office), headers={"Authorization": f"Bearer {TOKEN}"}) as session:
         yield session
@@ -103,6 +104,20 @@ def test_wrong_token_is_refused(client: TestClient, header: str) -> None:
     answer = client.post("/score", json=GOOD, headers={"Authorization": header})
     assert answer.status_code == 403
     assert "token" in answer.json()["error"]
+
+
+def test_judge_of_a_job_does_not_start_without_its_tokens(tmp_path: Path) -> None:
+    options = ServeOptions(tmp_path, record=True, tokens=tmp_path / "fused-tokens")
+    with pytest.raises(UserError, match="fused-tokens: no such folder"):
+        make_office(options, config.Judge(), config.Sizes("tiny", 2**20))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_judge_of_a_person_needs_no_token(tmp_path: Path) -> None:
+    file_token(tmp_path, TOKEN)
+    office = make_office(ServeOptions(tmp_path, rank=3), config.Judge(), config.Sizes("tiny", 2**20))
+    with TestClient(create_app(office)) as session:
+        assert "got none" in session.post("/score", json=without("source")).json()["error"]
 
 
 def test_blind_worker_has_no_preview(client: TestClient) -> None:

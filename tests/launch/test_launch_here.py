@@ -6,79 +6,43 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-KERNELS = ("ext_war_unit", "tsvc_2_s311")
-Launch = Callable[..., subprocess.CompletedProcess[str]]
+from launching import KERNELS, LINE, launch, processes_below, the_run, until
 
 
-@pytest.fixture
-def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
-    monkeypatch.setenv("HPCAGENT_BENCH_CACHE", str(tmp_path / "cache"))
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPCAGENT_BENCH_CACHE", str(tmp_path_factory.getbasetemp() / "launch-cache"))
     monkeypatch.chdir(tmp_path)
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "experiments.launch", *words]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
 
-    return run
-
-
-def until(done: Callable[[], Any], limit_s: float = 120.0) -> Any:
-    end = time.monotonic() + limit_s
-    while time.monotonic() < end:
-        found = done()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError("it never came to that")
-
-
-def processes_below(folder: Path) -> list[int]:
-    """Processes whose command line or working folder names ``folder``."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if str(folder).encode() in (path / "cmdline").read_bytes():
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
-
-
-def test_without_a_study_it_says_which_exist(launch: Launch) -> None:
+def test_without_a_study_it_says_which_exist() -> None:
     done = launch()
     assert done.returncode == 0
     assert "python -m experiments.launch +study=quickstart" in done.stdout
     assert "quickstart" in json.loads(launch("--json").stdout)["studies"]
 
 
-def test_planning_touches_nothing(launch: Launch, tmp_path: Path) -> None:
+def test_planning_touches_nothing(tmp_path: Path) -> None:
     done = launch("+study=quickstart", "action=plan", "--json")
     plan = json.loads(done.stdout)
     assert (len(plan["owed"]), len(plan["arrays"]), plan["run"]) == (16, 2, None)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mistake_is_one_line_and_two(launch: Launch) -> None:
+def test_a_mistake_is_one_line_and_two() -> None:
     done = launch("+study=quickstart", "sizes=tny")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "did you mean 'tiny'?" in done.stderr
 
 
-def test_killed_in_the_middle_the_same_line_runs_exactly_the_rest(launch: Launch, tmp_path: Path) -> None:
-    words = ["+study=quickstart", "sizes=tiny", f"kernels={','.join(KERNELS)}", "setups=*-reference"]
-    assert launch(*words, "follow=false").returncode == 0
-    (run,) = (tmp_path / "runs").glob("quickstart-*")
-    again = launch(*words, "follow=false")
+def test_killed_in_the_middle_the_same_line_runs_exactly_the_rest() -> None:
+    assert launch(*LINE, "follow=false").returncode == 0
+    run = the_run()
+    again = launch(*LINE, "follow=false")
     assert "nothing is owed: 2 episodes are in flight" in again.stdout
     pointer = until(lambda: next(run.glob("waves/*.job.json"), None))
     until(lambda: [*run.glob("100001/agents/*/*/.submission-spent"), *run.glob("100001/end.json")])
@@ -86,14 +50,14 @@ def test_killed_in_the_middle_the_same_line_runs_exactly_the_rest(launch: Launch
     os.kill(json.loads(pointer.read_text())["pid"], signal.SIGKILL)
     until(lambda: not processes_below(run / "100001"))
 
-    plan = json.loads(launch(*words, "action=plan", "--json").stdout)
+    plan = json.loads(launch(*LINE, "action=plan", "--json").stdout)
     graded = {w["kernel"] for w in plan["delivered"]}
     owed = {w["kernel"]: w["class"] for w in plan["owed"]}
     assert graded | set(owed) == set(KERNELS)
     assert not graded & set(owed)
     assert set(owed.values()) <= {"infra"}
 
-    final = launch(*words, "--json")
+    final = launch(*LINE, "--json")
     assert final.returncode == 0, final.stderr
     with sqlite3.connect(run / "results.db") as conn:
         rows = conn.execute(

@@ -1,0 +1,187 @@
+"""What tests of real runs share: launching, waiting, stopping a grade halfway, checking what was recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from experiments.scheduler import Process, this_process
+from hpcagent_bench import results_db
+
+KERNELS = ("ext_war_unit", "tsvc_2_s311")
+SETUP = "quickstart-c-reference"
+LINE = ("+study=quickstart", "sizes=tiny", f"kernels={','.join(KERNELS)}", "setups=*-reference")
+"""One job of two kernels, each submitted once; words of a test's own come after it."""
+
+Done = subprocess.CompletedProcess[str]
+
+
+def launch(*words: str) -> Done:
+    """The command as one types it."""
+    return _run("experiments.launch", *words)
+
+
+def owed_of(run: Path) -> dict[str, str]:
+    """By kernel, why ``owed collect`` owes it; of what ``LINE`` launches, not of the whole study."""
+    done = _run("hpcagent_bench.cli", "owed", "collect", "--json", "--runs", str(run))
+    assert done.returncode == 0, done.stderr
+    (state,) = json.loads(done.stdout)
+    mine = [item for item in state["owed"] if item["setup"] == SETUP and item["kernel"] in KERNELS]
+    return {item["kernel"]: f"{item['class']}: {item['reason']}" for item in mine}
+
+
+def _run(module: str, *words: str) -> Done:
+    argv = [sys.executable, "-m", module, *words]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+
+
+def until(done: Callable[[], Any], limit_s: float = 120.0, pause_s: float = 0.1) -> Any:
+    """Wait for a true answer and return it."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        found = done()
+        if found:
+            return found
+        time.sleep(pause_s)
+    raise AssertionError("it never came to that")
+
+
+def the_run(runs: Path = Path("runs")) -> Path:
+    """The one run root there is."""
+    (run,) = runs.absolute().glob("quickstart-*")
+    return run
+
+
+# Processes
+
+
+def processes_below(folder: Path) -> list[int]:
+    """Processes whose command line or working folder names ``folder``."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(folder).encode() in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def family(pid: int) -> list[Process]:
+    """A process and everything it started, and they in turn; whatever their groups, sessions and seals."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(path.name))
+    found, todo = [], [pid]
+    while todo:
+        found.append(todo.pop())
+        todo += children.get(found[-1], [])
+    return [this_process(number) for number in found]
+
+
+def kill(processes: Iterable[Process]) -> None:
+    """SIGKILL to those that still run."""
+    for process in processes:
+        if process.alive():
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def pointers(run: Path) -> dict[Path, int]:
+    """By job folder, the process of every job that has started."""
+    found = [json.loads(path.read_text()) for path in run.glob("waves/*.job.json")]
+    return {run / str(pointer["job"]): pointer["pid"] for pointer in found}
+
+
+def judge_of(job: Path) -> int:
+    """The judge's process."""
+    return int(json.loads((job / "judge" / "rank-0" / "service.json").read_text())["pid"])
+
+
+def driver_of(job: Path) -> int:
+    """The driver's process."""
+    (found,) = processes_below(job / "driver.json")
+    return found
+
+
+# A grade stopped halfway
+
+
+def hold_grade(run: Path) -> tuple[Path, str]:
+    """Stop the judge (SIGSTOP) in the middle of timing a submission; the job's folder and the kernel."""
+
+    def held() -> tuple[Path, str] | None:
+        for job in pointers(run):
+            if _timing(job):
+                os.kill(judge_of(job), signal.SIGSTOP)
+                now = _timing(job)
+                if now:
+                    return job, str(now["kernel"])
+                os.kill(judge_of(job), signal.SIGCONT)
+        return None
+
+    found: tuple[Path, str] = until(held, pause_s=0.005)
+    return found
+
+
+def _timing(job: Path) -> dict[str, Any] | None:
+    try:
+        told = json.loads((job / "judge" / "rank-0" / "progress.json").read_text())
+    except (OSError, ValueError):
+        return None
+    halfway = told["phase"] == "timing" and told.get("route") == "submit" and told["input"] < told["inputs"]
+    return dict(told) if halfway else None
+
+
+# What was recorded
+
+
+def check_records(run: Path) -> dict[str, int]:
+    """Assert that no database of the run holds a half row or credits anything twice.
+
+    Returns by kernel how many answered episodes the merged results hold.
+    """
+    for path in [*run.glob("*/judge/*/*.db"), *run.glob("*/results.db"), run / "results.db"]:
+        if path.is_file():
+            with closing(results_db.open_ro(path)) as conn:
+                _check_whole(conn)
+    with closing(results_db.open_ro(run / "results.db")) as conn:
+        answered = _answered(conn)
+    assert set(answered.values()) <= {1}, answered
+    return answered
+
+
+def _check_whole(conn: sqlite3.Connection) -> None:
+    assert conn.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    assert conn.execute("PRAGMA foreign_key_check").fetchall() == []
+    for row in conn.execute("SELECT id, kind, status FROM grades").fetchall():
+        cells = _count(conn, "grade_cells WHERE grade_id = ?", row["id"])
+        sources = _count(conn, "grade_sources JOIN sources USING (hash) WHERE grade_id = ?", row["id"])
+        finals = _count(conn, "grades WHERE kind = 'final' AND of_grade_id = ?", row["id"])
+        wanted = {"submit": (4, 1, row["status"] == "ok"), "final": (4, 0, 0)}[row["kind"]]
+        assert (cells, sources, finals) == wanted, tuple(row)
+
+
+def _count(conn: sqlite3.Connection, where: str, grade: int) -> int:
+    return int(conn.execute(f"SELECT count(*) FROM {where}", (grade,)).fetchone()[0])
+
+
+def _answered(conn: sqlite3.Connection) -> dict[str, int]:
+    rows = conn.execute(
+        "SELECT e.setup, e.kernel, e.slot, count(*) FROM grades g JOIN episodes e ON e.id = g.episode_id "
+        "WHERE g.kind = 'final' AND g.credited_speedup IS NOT NULL AND NOT coalesce(e.cancelled, 0) "
+        "GROUP BY e.setup, e.kernel, e.slot"
+    )
+    return {row["kernel"]: row[3] for row in rows}
