@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -123,6 +123,8 @@ def plan_record(launch: Launch, plan: waves.Plan) -> dict[str, Any]:
 
 def commit() -> str | None:
     """The checkout's commit, with a mark when files were changed; None outside a checkout."""
+    if not (paths.project_root() / ".git").exists():  # installed, perhaps inside somebody else's repository
+        return None
     try:
         argv = ["git", "-C", str(paths.project_root()), "describe", "--always", "--dirty", "--abbrev=40"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
@@ -226,9 +228,16 @@ def _report(root: RunRoot) -> dict[str, Any] | None:
     return table.to_json(root.path) if root.results.is_file() else None
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what was mistyped."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"launch: {message}; see: {self.prog} --help\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m experiments.launch",
         description="Run what a study still owes, on this machine or on a Slurm cluster.",
         epilog=EPILOG,

@@ -24,7 +24,7 @@ from hpcagent_bench.errors import UserError
 PLAN = "plan.json"
 CONFIG = "config.yaml"
 SEEDS = "secret_seeds.json"
-FROZEN = ("hpcagent_bench", "experiments", "agent", "slurm", "conf")
+FROZEN = ("hpcagent_bench", "experiments", "slurm", "agent/hpcagent_agent", "conf")
 _SKIPPED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "secret_seeds.json")
 
 
@@ -161,9 +161,8 @@ def snapshot(root: RunRoot, source: Path | None = None) -> Path:
     code.mkdir(exist_ok=True)
     side = Path(tempfile.mkdtemp(prefix=".", dir=code))
     try:
-        for name in FROZEN:
-            if (source / name).is_dir():
-                shutil.copytree(source / name, side / name, ignore=_SKIPPED, symlinks=True)
+        for origin, name in _parts(source).items():
+            shutil.copytree(source / origin, side / name, ignore=_SKIPPED, symlinks=True)
         target = code / tree_digest(side)
         if target.is_dir():
             shutil.rmtree(side)
@@ -175,6 +174,14 @@ def snapshot(root: RunRoot, source: Path | None = None) -> Path:
         shutil.rmtree(side, ignore_errors=True)
         raise
     return target
+
+
+def _parts(source: Path) -> dict[str, str]:
+    """Folders to freeze, with their places in a snapshot, which is laid out as a checkout is."""
+    if (source / "hpcagent_bench" / "conf").is_dir():
+        packages = {"hpcagent_bench": "hpcagent_bench", "experiments": "experiments", "slurm": "slurm"}
+        return {**packages, "hpcagent_agent": "agent/hpcagent_agent"}
+    return {name: name for name in FROZEN if (source / name).is_dir()}
 
 
 def _compile(side: Path, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import secrets
 import sys
@@ -19,14 +20,21 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     help="Measure whether a model, prompt, skill or tool makes code faster. "
-    "Studies are launched with: python -m experiments.launch +study=quickstart",
+    "Studies are launched with: python -m experiments.launch +study=quickstart\n\n"
+    "Example: hpcagent-bench status --follow",
 )
-seeds_app = typer.Typer(no_args_is_help=True, help="The secret seeds of a judge.")
-owed_app = typer.Typer(no_args_is_help=True, help="What a study still owes.")
+seeds_app = typer.Typer(
+    no_args_is_help=True,
+    help="The secret seeds of a judge.\n\nExample: hpcagent-bench seeds new secret_seeds.json",
+)
+owed_app = typer.Typer(
+    no_args_is_help=True, help="What a study still owes.\n\nExample: hpcagent-bench owed collect"
+)
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(owed_app, name="owed")
 
 
+@functools.cache
 def _mount_devcluster() -> None:
     from slurm.devcluster import app as devcluster_app
 
@@ -36,7 +44,7 @@ def _mount_devcluster() -> None:
 @app.command()
 def serve(
     run_dir: Annotated[Path | None, typer.Option(help="Folder of the job; default runs/serve.")] = None,
-    rank: Annotated[int, typer.Option(help="This judge's rank; requests must carry it.")] = 0,
+    rank: Annotated[int, typer.Option(min=0, help="This judge's rank; requests must carry it.")] = 0,
     config: Annotated[Path | None, typer.Option(help="Frozen configuration of a run (config.yaml).")] = None,
     judge: Annotated[
         str, typer.Option(help="Judge settings, from conf/judge, without --config.")
@@ -48,7 +56,7 @@ def serve(
         Path | None, typer.Option(help="Folder of workers' tokens; without it everybody is adhoc.")
     ] = None,
     record: Annotated[bool, typer.Option("--record", help="Write every grade to the shard.")] = False,
-    port: Annotated[int, typer.Option(help="0 lets the kernel choose.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 lets the kernel choose.")] = 0,
     with_parent: Annotated[
         bool, typer.Option("--with-parent", help="End when the process that started this one ends.")
     ] = False,
@@ -93,13 +101,18 @@ def seeds_new(path: Annotated[Path, typer.Argument(help="Where to write them; ne
     if path.exists():
         raise UserError(f"{path} exists", "name another file: replacing seeds makes grades incomparable")
     drawn = {name: secrets.randbits(63) for name in ("first", "second", "third")}
-    paths.write_atomic(path, json.dumps(drawn), mode=0o600)
+    try:
+        paths.write_atomic(path, json.dumps(drawn), mode=0o600)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}", "name a file that you can write") from None
     print(f"wrote {path}")
 
 
 @owed_app.command("collect")
 def owed_collect(
-    runs: Annotated[list[Path] | None, typer.Option(help="Run roots; default the latest.")] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="A run root, may be repeated; default the latest below runs/.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Merge what the jobs recorded and say per setup what is done and what is owed, and why.
@@ -113,7 +126,7 @@ def owed_collect(
 
 @app.command()
 def status(
-    run: Annotated[Path | None, typer.Argument(help="Run root; default the latest.")] = None,
+    run: Annotated[Path | None, typer.Argument(help="Run root; default the latest below runs/.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Keep showing until it ends.")] = False,
 ) -> None:
@@ -127,13 +140,29 @@ def status(
 
 
 def main() -> None:
-    """Entry point: a UserError is one line and exit code 2."""
+    """Entry point: a mistake in what was typed is one line and exit code 2."""
     _mount_devcluster()
     try:
-        app()
+        code = app(standalone_mode=False)
     except UserError as error:
         print(f"hpcagent-bench: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except typer.TyperException as error:
+        print(_usage(error), file=sys.stderr, end="")
+        raise SystemExit(2) from None
+    except typer.Abort:
+        raise SystemExit(130) from None
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: typer.TyperException) -> str:
+    """One line for a mistyped command; the help of a group that was typed without a verb stays as it is."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "hpcagent-bench"
+    message = error.format_message()
+    if "\n" in message or not message:
+        return message
+    return f"{command}: {message.rstrip('.')}; see: {command} --help\n"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def project_root() -> Path:
-    """The folder of ``hpcagent_bench/``, ``experiments/`` and ``conf/`` (a checkout or a snapshot)."""
+    """The folder that holds the package ``hpcagent_bench``: a checkout, a snapshot or site-packages."""
     return Path(__file__).resolve().parent.parent
 
 
@@ -23,8 +23,9 @@ def benchmarks_root() -> Path:
 
 
 def conf_root() -> Path:
-    """The Hydra configuration tree."""
-    return project_root() / "conf"
+    """The Hydra configuration tree: beside the packages in a checkout, inside this one when installed."""
+    installed = package_root() / "conf"
+    return installed if installed.is_dir() else project_root() / "conf"
 
 
 def cache_root() -> Path:

@@ -186,6 +186,8 @@ def commit() -> str | None:
     told = os.environ.get(COMMIT)
     if told is not None:
         return told or None
+    if not (paths.project_root() / ".git").exists():
+        return None
     asked = subprocess.run(
         ["git", "-C", str(paths.project_root()), "rev-parse", "HEAD"],
         capture_output=True,

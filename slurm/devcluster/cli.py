@@ -19,7 +19,9 @@ from slurm.devcluster.system import DevclusterError
 from slurm.devcluster.up import up as bring_up
 
 app = typer.Typer(
-    no_args_is_help=True, help="A real Slurm on this one machine: controller, nodes, accounting."
+    no_args_is_help=True,
+    help="A real Slurm on this one machine: controller, nodes, accounting.\n\n"
+    "Example: hpcagent-bench devcluster up",
 )
 
 Root = Annotated[
