@@ -1,13 +1,17 @@
 # Two commands: `make quickstart` runs the benchmark here, `make test` passes its tests. Each sets itself up.
 SHELL := /bin/bash
+export PYTHON3 ?= python3
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PIP := $(PYTHON) -m pip --disable-pip-version-check -q
 
 RUN_PACKAGES := gcc=gcc g++=g++ gfortran=gfortran bwrap=bubblewrap taskset=util-linux
-TEST_PACKAGES := $(RUN_PACKAGES) sbatch=slurm-wlm slurmctld=slurmctld slurmd=slurmd slurmdbd=slurmdbd \
-	munged=munge mariadbd=mariadb-server git=git
+TEST_PACKAGES := $(RUN_PACKAGES) sbatch=slurm-client slurmctld=slurmctld slurmd=slurmd slurmdbd=slurmdbd \
+	munged=munge mariadbd=mariadb-server-core git=git pgrep=procps
 
+# One step at a time: two of them may want apt-get or the same virtual environment.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
 .PHONY: quickstart test test-fast lint format bench clean help
 
 help:  ## what can be typed
@@ -45,12 +49,14 @@ system-test:
 
 # system-run comes first: without python3-venv there is no virtual environment to make
 $(VENV)/bin/python: | system-run
-	python3 -m venv $(VENV)
+	$(PYTHON3) -m venv --clear $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install -e .
-	touch $@
+	@echo "installing Python packages into $(VENV), which takes a minute or two"
+	@$(PIP) install -e .
+	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(PIP) install -e '.[dev]'
-	touch $@ $(VENV)/.installed
+	@echo "installing Python packages into $(VENV), which takes a minute or two"
+	@$(PIP) install -e '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -154,7 +154,7 @@ def database_sql() -> str:
     found = next((Path(path) for path in _SYSTEM_TABLES if Path(path).is_file()), None)
     if found is None:
         raise UserError(
-            f"MariaDB: {_SYSTEM_TABLES[0]} is missing", "apt-get install --reinstall mariadb-server"
+            f"MariaDB: {_SYSTEM_TABLES[0]} is missing", "apt-get install --reinstall mariadb-server-core"
         )
     return (
         "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n"

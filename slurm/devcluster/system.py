@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hpcagent_bench.errors import UserError
 
-PACKAGES = ("slurmctld", "slurmd", "slurmdbd", "slurm-client", "munge", "mariadb-server")
+PACKAGES = ("slurmctld", "slurmd", "slurmdbd", "slurm-client", "munge", "mariadb-server-core")
 APT_LINE = f"apt-get install -y --no-install-recommends {' '.join(PACKAGES)}"
 PROGRAMS = {
     "slurmctld": "slurmctld",
@@ -27,7 +27,7 @@ PROGRAMS = {
     "sinfo": "slurm-client",
     "sacct": "slurm-client",
     "munged": "munge",
-    "mariadbd": "mariadb-server",
+    "mariadbd": "mariadb-server-core",
 }
 MARK = "HPCAGENT_DEVCLUSTER"
 _TCP_LISTEN = "0A"
