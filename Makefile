@@ -17,13 +17,13 @@ TEST_PACKAGES := $(RUN_PACKAGES) sbatch=slurm-client slurmctld=slurmctld slurmd=
 help:  ## what can be typed
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-quickstart: $(VENV)/.installed system-run  ## run eight kernels, two setups, on this machine
+quickstart: system-run $(VENV)/.installed  ## run eight kernels, two setups, on this machine
 	$(PYTHON) -m experiments.launch +study=quickstart --yes
 
-test: $(VENV)/.installed-dev system-test  ## all tests, the real Slurm included
+test: system-test $(VENV)/.installed-dev  ## all tests, the real Slurm included
 	$(PYTHON) -m pytest
 
-test-fast: $(VENV)/.installed-dev system-run  ## the tests that need no Slurm
+test-fast: system-run $(VENV)/.installed-dev  ## the tests that need no Slurm
 	$(PYTHON) -m pytest -m "not slurm"
 
 lint: $(VENV)/.installed-dev  ## ruff and mypy strict
@@ -35,7 +35,7 @@ format: $(VENV)/.installed-dev  ## let ruff write the layout
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-bench: $(VENV)/.installed-dev system-run  ## what a grade costs on this machine
+bench: system-run $(VENV)/.installed-dev  ## what a grade costs on this machine
 	$(PYTHON) -m bench.judge_cost
 
 clean:  ## remove the virtual environment and caches of this checkout
@@ -47,7 +47,7 @@ system-run:
 system-test:
 	@scripts/system_packages.sh $(TEST_PACKAGES)
 
-# system-run comes first: without python3-venv there is no virtual environment to make
+# Without python3-venv there is no virtual environment to make.
 $(VENV)/bin/python: | system-run
 	$(PYTHON3) -m venv --clear $(VENV)
 
