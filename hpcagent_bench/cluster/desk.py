@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import uuid
 from collections.abc import Callable
@@ -24,6 +25,17 @@ from hpcagent_bench.results_rows import Kind
 PROMOTED = "promoted-unsubmitted"
 HARVESTED = "harvested-workspace"
 
+STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def _keep_stops_from_children() -> None:
+    """Block in this thread, and so in all it starts, the signals that end a job.
+
+    A scheduler sends them to every process of a job at once: a grading child or a compiler that died of one
+    would read as a submission that crashed or does not build. The judge hears them and ends its children.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+
 
 @dataclass
 class Desk:
@@ -35,8 +47,9 @@ class Desk:
     context: GradingContext
     shard: Path | None
     _queue: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(max_workers=1, thread_name_prefix="grader"), repr=False
+        default_factory=lambda: ThreadPoolExecutor(1, "grader", _keep_stops_from_children), repr=False
     )
+    _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _submitting: set[tuple[tuple[int, str, int], str]] = field(default_factory=set, repr=False)
     waiting: int = 0
@@ -67,6 +80,10 @@ class Desk:
         """Queue a race of the references alone."""
         return self._put(lambda: grade_under.time_baseline(self.context, kernel))
 
+    def stop(self) -> None:
+        """From now on a grade counts only when nothing in it speaks against the submission."""
+        self._stopping.set()
+
     def close(self) -> None:
         """Drop what waits, let nothing new in, end the children."""
         self._queue.shutdown(wait=False, cancel_futures=True)
@@ -88,18 +105,25 @@ class Desk:
 
     def _score(self, request: Request, caller: Caller) -> dict[str, Any]:
         self.context.progress("grading", kernel=request.submission.kernel.name, route="score")
-        verdict = grade_under.score_grade(self.context, request.submission)
+        verdict = self._check(grade_under.score_grade(self.context, request.submission))
         request_id = uuid.uuid4().hex
         self._record(verdict, "score", request, caller, request_id)
         return {**answers.score_answer(verdict), "request_id": request_id}
 
     def _submit(self, request: Request, caller: Caller) -> dict[str, Any]:
         self.context.progress("grading", kernel=request.submission.kernel.name, route="submit")
-        verdict = grade_under.submit_grade(self.context, request.submission)
+        verdict = self._check(grade_under.submit_grade(self.context, request.submission))
         request_id = uuid.uuid4().hex
         kinds: dict[str | None, Kind] = {PROMOTED: "promoted", HARVESTED: "harvested"}
         self._record(verdict, kinds.get(request.optimizer, "submit"), request, caller, request_id)
         return answers.submit_answer(verdict, request_id, self.context.settings.service.submit_feedback)
+
+    def _check(self, verdict: Verdict) -> Verdict:
+        """Refuse to blame a submission for what the end of the job may have done to its grade."""
+        fine = verdict.solved and all(i.valid for i in verdict.inputs)
+        if self._stopping.is_set() and not fine:
+            raise Refused(503, "the judge is stopping and could not finish this grade")
+        return verdict
 
     def _record(
         self, verdict: Verdict, kind: Kind, request: Request, caller: Caller, request_id: str

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
@@ -80,11 +81,19 @@ class ProgressFile:
 
 
 class JudgeServer(uvicorn.Server):
-    """Tells where it listens once it really does."""
+    """Tells where it listens once it really does, and the desk at once when it is told to stop."""
 
-    def __init__(self, settings: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: uvicorn.Config, announce: Callable[[], None], stop: Callable[[], None]
+    ) -> None:
         super().__init__(settings)
         self._announce = announce
+        self._stop = stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The handler of SIGTERM and SIGINT."""
+        self._stop()
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then announce."""
@@ -164,5 +173,6 @@ def serve(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) ->
             timeout_graceful_shutdown=GRACE_S,
         ),
         announce,
+        office.desk.stop,
     )
     server.run(sockets=[listener])
