@@ -168,6 +168,7 @@ class NodeJob:
             self.wait("agents at work", lambda: driver.poll() is not None or judge.poll() is not None)
             if judge.poll() is not None:
                 return f"the judge died with rc {judge.returncode}", 1
+            self.tick("agents ended")  # a scheduler's signal reaches the driver too, which may end first
             code = driver.returncode
             return ("done" if code >= 0 else f"the driver died with rc {code}"), code
         finally:

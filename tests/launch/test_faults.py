@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from launching import (
+    CANCELLED,
     KERNELS,
     LINE,
+    UNTOUCHED,
     check_records,
     driver_of,
     family,
+    gone,
     hold_grade,
     judge_of,
     kill,
     launch,
     owed_of,
     pointers,
-    processes_below,
     the_run,
+    the_same_line_runs,
     until,
 )
 
 from experiments.inflight import read_json
-from experiments.scheduler import Process, this_process
-from hpcagent_bench import results_db
-
-UNTOUCHED = "infra: a job was given it and left no episode"
-CANCELLED = "infra: cancelled: the job ended under the agent"
+from experiments.scheduler import this_process
 
 
 @pytest.fixture(autouse=True)
@@ -68,21 +65,3 @@ def test_killed_in_mid_grade(victim: str, end: str | None, why: str) -> None:
     assert owed == lost
     assert check_records(run) == dict.fromkeys(set(KERNELS) - set(owed), 1)
     the_same_line_runs(set(owed), run)
-
-
-def the_same_line_runs(owed: set[str], run: Path) -> None:
-    """Launch again: exactly what was owed runs, everything is delivered, and grades name their code."""
-    again = launch(*LINE, "--json")
-    assert again.returncode == 0, again.stderr
-    assert check_records(run) == dict.fromkeys(KERNELS, 1)
-    waves = [json.loads(path.read_text()) for path in sorted(run.glob("waves/[0-9].json"))]
-    carried = [{kernel for job in wave["jobs"] for kernel, _ in job["work"]} for wave in waves]
-    assert carried == [wave for wave in (set(KERNELS), owed) if wave]
-    with closing(results_db.open_ro(run / "results.db")) as conn:
-        commits = {row[0] for row in conn.execute("SELECT commit_sha FROM grades")}
-    assert commits <= {wave["commit"] for wave in waves}
-
-
-def gone(processes: list[Process], run: Path) -> bool:
-    """Whether nothing of a job is left: not what it started, nor anything that names its run."""
-    return not any(process.alive() for process in processes) and not processes_below(run)

@@ -22,6 +22,10 @@ SETUP = "quickstart-c-reference"
 LINE = ("+study=quickstart", "sizes=tiny", f"kernels={','.join(KERNELS)}", "setups=*-reference")
 """One job of two kernels, each submitted once; words of a test's own come after it."""
 
+UNTOUCHED = "infra: a job was given it and left no episode"
+CANCELLED = "infra: cancelled: the job ended under the agent"
+"""Why a killed job owes what it was given: what it had not begun, and what it was at."""
+
 Done = subprocess.CompletedProcess[str]
 
 
@@ -116,6 +120,11 @@ def driver_of(job: Path) -> int:
     return found
 
 
+def gone(processes: list[Process], run: Path) -> bool:
+    """Whether nothing of a job is left: not what it started, nor anything that names its run."""
+    return not any(process.alive() for process in processes) and not processes_below(run)
+
+
 # A grade stopped halfway
 
 
@@ -185,3 +194,16 @@ def _answered(conn: sqlite3.Connection) -> dict[str, int]:
         "GROUP BY e.setup, e.kernel, e.slot"
     )
     return {row["kernel"]: row[3] for row in rows}
+
+
+def the_same_line_runs(owed: set[str], run: Path, *words: str) -> None:
+    """Launch again: exactly what was owed runs, everything is delivered, and grades name their code."""
+    again = launch(*LINE, *words, "--json")
+    assert again.returncode == 0, again.stderr
+    assert check_records(run) == dict.fromkeys(KERNELS, 1)
+    waves = [json.loads(path.read_text()) for path in sorted(run.glob("waves/[0-9].json"))]
+    carried = [{kernel for job in wave["jobs"] for kernel, _ in job["work"]} for wave in waves]
+    assert carried == [wave for wave in (set(KERNELS), owed) if wave]
+    with closing(results_db.open_ro(run / "results.db")) as conn:
+        commits = {row[0] for row in conn.execute("SELECT commit_sha FROM grades")}
+    assert commits <= {wave["commit"] for wave in waves}

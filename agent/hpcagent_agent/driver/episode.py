@@ -24,6 +24,7 @@ from hpcagent_agent.prompts import render
 POLL_S = 0.2
 TOKEN_POLL_S = 3.0
 NO_END = float("inf")
+BY_SIGTERM = 143
 FINE = frozenset({0, 123, 124, 125, 126})
 
 
@@ -151,6 +152,8 @@ class Episode:
         tokens_due = time.monotonic()
         while True:
             code = running.wait(min(POLL_S, max(0.0, deadline - time.monotonic())))
+            if code == BY_SIGTERM:
+                self.stop.wait(POLL_S)  # a job that ends may tell its agents before it tells us
             now = time.monotonic()
             over = self._over(relay)
             if self.stop.is_set() and not over:
