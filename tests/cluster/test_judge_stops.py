@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from judge_rig import Judge, file_token
-from launching import family, until
+from launching import family, fill, own_disk, until
 
 from hpcagent_bench import owed, results_db
 from hpcagent_bench.cluster.merge_results import merge_job
@@ -109,22 +108,8 @@ def test_a_grade_that_cannot_be_written_is_none(small_disk: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MB of its own; mounting one takes root."""
-    folder = tmp_path / "7"
-    folder.mkdir()
-    argv = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a tmpfs cannot be mounted: {done.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def fill(path: Path) -> None:
-    """Write until the disk is full."""
-    with path.open("wb", buffering=0) as handle, contextlib.suppress(OSError):
-        while handle.write(b"\0" * 4096):
-            pass
+    with own_disk(tmp_path / "7", megabytes=8):
+        yield tmp_path / "7"
 
 
 def plan_of(job: Path) -> owed.OwedPlan:

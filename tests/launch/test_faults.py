@@ -1,4 +1,4 @@
-"""The judge, the driver or the whole job killed in the middle of a grade, on real runs."""
+"""Real runs hurt in the middle of a grade: the judge, the driver or all of the job killed, the disk full."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from launching import (
     check_records,
     driver_of,
     family,
+    fill,
     gone,
     hold_grade,
     judge_of,
     kill,
     launch,
     owed_of,
+    own_disk,
     pointers,
     the_run,
     the_same_line_runs,
@@ -65,3 +67,21 @@ def test_killed_in_mid_grade(victim: str, end: str | None, why: str) -> None:
     assert owed == lost
     assert check_records(run) == dict.fromkeys(set(KERNELS) - set(owed), 1)
     the_same_line_runs(set(owed), run)
+
+
+def test_a_disk_that_fills_up_in_mid_grade(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with own_disk(runs, megabytes=64):
+        assert launch(*LINE, "follow=false").returncode == 0
+        run = the_run()
+        job, kernel = hold_grade(run)
+        processes = family(pointers(run)[job])
+        fill(runs / "filler")
+        os.kill(judge_of(job), signal.SIGCONT)
+        until(lambda: gone(processes, run))
+        (runs / "filler").unlink()
+        owed = owed_of(run)
+        assert set(owed) == set(KERNELS[KERNELS.index(kernel) :])
+        assert {why.partition(":")[0] for why in owed.values()} == {"infra"}
+        assert check_records(run) == dict.fromkeys(set(KERNELS) - set(owed), 1)
+        the_same_line_runs(set(owed), run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,13 +10,15 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from experiments.scheduler import Process, this_process
 from hpcagent_bench import results_db
+from hpcagent_bench.results_file import is_blank
 
 KERNELS = ("ext_war_unit", "tsvc_2_s311")
 SETUP = "quickstart-c-reference"
@@ -163,10 +166,10 @@ def check_records(run: Path) -> dict[str, int]:
     Returns by kernel how many answered episodes the merged results hold.
     """
     for path in [*run.glob("*/judge/*/*.db"), *run.glob("*/results.db"), run / "results.db"]:
-        if path.is_file():
-            with closing(results_db.open_ro(path)) as conn:
+        if path.is_file() and not is_blank(path):
+            with contextlib.closing(results_db.open_ro(path)) as conn:
                 _check_whole(conn)
-    with closing(results_db.open_ro(run / "results.db")) as conn:
+    with contextlib.closing(results_db.open_ro(run / "results.db")) as conn:
         answered = _answered(conn)
     assert set(answered.values()) <= {1}, answered
     return answered
@@ -204,6 +207,30 @@ def the_same_line_runs(owed: set[str], run: Path, *words: str) -> None:
     waves = [json.loads(path.read_text()) for path in sorted(run.glob("waves/[0-9].json"))]
     carried = [{kernel for job in wave["jobs"] for kernel, _ in job["work"]} for wave in waves]
     assert carried == [wave for wave in (set(KERNELS), owed) if wave]
-    with closing(results_db.open_ro(run / "results.db")) as conn:
+    with contextlib.closing(results_db.open_ro(run / "results.db")) as conn:
         commits = {row[0] for row in conn.execute("SELECT commit_sha FROM grades")}
     assert commits <= {wave["commit"] for wave in waves}
+
+
+# A disk of its own
+
+
+@contextlib.contextmanager
+def own_disk(folder: Path, megabytes: int) -> Iterator[None]:
+    """``folder`` as a small file system; skips the test where none can be mounted, which takes root."""
+    folder.mkdir()
+    argv = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Write until the disk is full."""
+    with path.open("wb", buffering=0) as handle, contextlib.suppress(OSError):
+        while handle.write(b"\0" * 4096):
+            pass
