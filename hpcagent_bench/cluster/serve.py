@@ -20,6 +20,7 @@ from hpcagent_bench import config, paths, protocols, results_db, seal
 from hpcagent_bench.cluster.desk import Desk
 from hpcagent_bench.cluster.judge_service import Office, create_app, warm_corpus
 from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.context import GradingContext, load_seeds
 
 GRACE_S = 5
@@ -101,8 +102,11 @@ class JudgeServer(uvicorn.Server):
         self._announce()
 
 
-def timed_cores(asked: tuple[int, ...]) -> tuple[int, ...]:
-    """The cores grading children are pinned to; they must be in this process's real affinity mask."""
+def timed_cores(asked: tuple[int, ...], pin_threads: bool) -> tuple[int, ...]:
+    """The cores grading children are pinned to; they must be in this process's real affinity mask.
+
+    ``pin_threads`` leaves one hardware thread per physical core (measurement.pin_threads).
+    """
     granted = sorted(os.sched_getaffinity(0))
     if not asked:
         return (granted[-1],)
@@ -112,7 +116,7 @@ def timed_cores(asked: tuple[int, ...]) -> tuple[int, ...]:
             f"--cores {','.join(map(str, asked))}: core {missing[0]} is not granted to this process",
             f"granted are {','.join(map(str, granted))}",
         )
-    return asked
+    return pinning.one_per_physical_core(asked) if pin_threads else asked
 
 
 def end_with_parent() -> None:
@@ -136,7 +140,9 @@ def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Siz
     options.folder.mkdir(parents=True, exist_ok=True)
     seeds = load_seeds(options.seeds)
     progress = ProgressFile(options.folder / "progress.json")
-    context = GradingContext(settings, sizes, timed_cores(options.cores), seeds, progress)
+    context = GradingContext(
+        settings, sizes, timed_cores(options.cores, settings.measurement.pin_threads), seeds, progress
+    )
     if options.record and not options.shard.exists():
         results_db.create(options.shard)
     shared = options.run_dir / "shared"
