@@ -106,6 +106,17 @@ def test_sigterm_cancels_and_harvests_nothing(run: Run, judge: FakeJudge, wait_f
     assert judge.posts("/submit") == []
 
 
+def test_a_job_that_ends_its_agent_first_still_cancels(run: Run, wait_for: WaitFor) -> None:
+    script = "import os, time; open('pid.tmp', 'w').write(str(os.getpid())); os.rename('pid.tmp', 'pid')"
+    process = run.start(run.config(script + "; time.sleep(600)"))
+    pid = run.worker_dir() / "workspace" / "pid"
+    wait_for(pid.exists)
+    os.kill(int(pid.read_text()), signal.SIGTERM)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    assert (run.tokens()["cancelled"], run.tokens()["attempts"]) == (True, 1)
+
+
 def test_sigterm_after_the_one_submission_cancels_nothing(run: Run, wait_for: WaitFor) -> None:
     script = CLIENT + "j.submit('int x;'); open('up', 'w').close(); import time; time.sleep(600)"
     process = run.start(run.config(script, submitted_grace_s=60))
