@@ -46,18 +46,21 @@ TOOLS: dict[str, tuple[Tool, frozenset[str], str]] = {
     "health": (_health, frozenset(), "whether the judge serves"),
 }
 
+USAGE = "usage: hpcagent-bench-tool TOOL ['{\"key\": value}']"
+EXAMPLE = 'example: hpcagent-bench-tool score \'{"source_file": "kernel.c"}\''
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one tool; see the module's docstring for the exit codes."""
     args = list(sys.argv[1:] if argv is None else argv)
-    if args == ["--list"]:
+    if args in (["--list"], ["-h"], ["--help"]):
+        if args != ["--list"]:
+            print(f"{USAGE}\n{EXAMPLE}\n\ntools:")
         for name, (_, keys, what) in TOOLS.items():
             print(f"{name:9s} {what}" + (f"; keys: {', '.join(sorted(keys))}" if keys else ""))
         return 0
-    if not args or len(args) > 2 or args[0] in ("-h", "--help"):
-        print(
-            "usage: hpcagent-bench-tool TOOL ['{\"key\": value}']   (--list names the tools)", file=sys.stderr
-        )
+    if not args or len(args) > 2:
+        print(f"{USAGE}   (--list names the tools)", file=sys.stderr)
         return 2
     if args[0] not in TOOLS:
         return _usage(f"unknown tool '{args[0]}'; tools: {', '.join(TOOLS)}")
