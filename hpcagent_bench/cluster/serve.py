@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
 import signal
 import socket
 import threading
@@ -51,6 +52,11 @@ class ServeOptions:
     def folder(self) -> Path:
         """The judge's own folder in the job's."""
         return self.run_dir / "judge" / f"rank-{self.rank}"
+
+    @property
+    def work(self) -> Path:
+        """Where grades build; emptied by the next judge of this rank should this one be killed."""
+        return self.folder / "work"
 
     @property
     def shard(self) -> Path:
@@ -127,6 +133,13 @@ def end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+def fresh_folder(path: Path) -> Path:
+    """An empty folder at ``path``: what a killed judge left there is gone."""
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
 def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) -> Office:
     """Check everything a judge needs before it serves: tokens, seal, protocol, seeds, corpus, shard."""
     if options.tokens is not None and not options.tokens.is_dir():
@@ -140,9 +153,8 @@ def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Siz
     options.folder.mkdir(parents=True, exist_ok=True)
     seeds = load_seeds(options.seeds)
     progress = ProgressFile(options.folder / "progress.json")
-    context = GradingContext(
-        settings, sizes, timed_cores(options.cores, settings.measurement.pin_threads), seeds, progress
-    )
+    cores = timed_cores(options.cores, settings.measurement.pin_threads)
+    context = GradingContext(settings, sizes, cores, seeds, progress, fresh_folder(options.work))
     if options.record and not options.shard.exists():
         results_db.create(options.shard)
     shared = options.run_dir / "shared"

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +80,8 @@ class GradingContext:
     cores: tuple[int, ...]
     seeds: GradingSeeds
     progress: Callable[..., None] = no_progress
+    work: Path | None = None
+    """Where grades build; None is the system's temporary folder."""
     memory: RaceMemory = field(default_factory=RaceMemory)
     pool: Pool = field(default_factory=Pool)
     references: References = field(init=False)
@@ -125,6 +128,8 @@ class GradingContext:
             yield
 
     def close(self) -> None:
-        """End the children kept alive between grades, and give back the memory."""
+        """End the children kept alive between grades; give back memory and disk."""
         self.references.close()
         self.pool.close()
+        if self.work is not None:
+            shutil.rmtree(self.work, ignore_errors=True)

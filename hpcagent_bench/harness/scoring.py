@@ -104,7 +104,7 @@ def bracket(context: GradingContext) -> str:
 
 def score(context: GradingContext, submission: Submission, settings: Settings) -> Verdict:
     """Grade a submission: all gates of its protocol's role, then credit. Judge faults are caught here."""
-    with tempfile.TemporaryDirectory(prefix="hpcagent-grade-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hpcagent-grade-", dir=context.work) as folder:
         grading = Grading(context, submission, settings, Path(folder))
         rejection: Rejection | None = None
         fault = ""

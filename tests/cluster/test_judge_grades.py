@@ -105,12 +105,16 @@ def test_kill_in_mid_grade_leaves_no_half_row_and_the_next_judge_grades_on(judge
     judge.process.wait()
     thread.join()
     assert rows(judge, "SELECT count(*) FROM grades") == [(0,)]
+    work = judge.shard.parent / "work"
+    assert list(work.iterdir())
     again = Judge(judge.run_dir)
     try:
+        assert list(work.iterdir()) == []
         assert again.post("/submit", "one", KERNEL).json()["correct"] == "yes"
         assert rows(again, "SELECT count(*) FROM grades") == [(2,)]
     finally:
         again.end()
+    assert not work.exists()
 
 
 def _ignore(call: Any) -> None:
