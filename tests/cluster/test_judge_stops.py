@@ -75,10 +75,10 @@ def kinds(judge: Judge) -> list[str]:
 
 def test_a_signal_to_every_process_of_a_job_spoils_no_grade(judge: Judge) -> None:
     asked = begin_timing(judge)
-    below = [process for process in family(judge.process.pid) if process.pid != judge.process.pid]
-    assert below
-    for process in below:
-        os.kill(process.pid, signal.SIGTERM)
+    until(lambda: len(family(judge.process.pid)) > 1, pause_s=0.01)  # between two inputs there are none
+    for process in family(judge.process.pid):
+        if process.pid != judge.process.pid and process.alive():
+            os.kill(process.pid, signal.SIGTERM)
     asked.join()
     assert asked.body["correct"] == "yes"
 
