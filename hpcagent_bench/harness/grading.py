@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,10 @@ from hpcagent_bench.harness.references import JudgeFault
 
 JUDGE_SIDE = ("seal:", "memory:")
 """How an outcome starts that says the judge's own sealing or memory failed, not the submission."""
+
+
+GPU_RUNTIMES = ("libcuda.so", "libcudart", "libnvidia-", "libamdhip64", "libhsa-runtime", "libze_loader")
+"""How the files of GPU runtimes are called (scoring.md 3.2)."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class CandidateRuns:
     timed_out: bool = False
     stopped_at_ns: float | None = None
     max_rel_error: float = 0.0
+    device_runtime: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,11 @@ def input_seeds(
     return InputSeeds(
         rep_variation.timed_seeds(pool, protocol.calls, offset), rep_variation.canonical_seed(*where)
     )
+
+
+def gpu_runtime(files: Iterable[str]) -> str:
+    """The GPU runtime among mapped files, or an empty string; a host grade must not use one."""
+    return next((name for name in sorted(files) if name.startswith(GPU_RUNTIMES)), "")
 
 
 class InputMeasurement:
@@ -118,6 +128,7 @@ class InputMeasurement:
                     self._one_draw(index, seed, seeds.canonical)
                     if self.runs.failed:
                         return self._result(None)
+            self.runs.device_runtime = gpu_runtime(self._child.mapped_files() if self._child else ())
             return self._result(self.race.finish())
         finally:
             self.race.close()

@@ -146,6 +146,14 @@ class Child:
         """Whether the child can take another call."""
         return self._failed is None and not self._process.ended
 
+    def mapped_files(self) -> frozenset[str]:
+        """Names of the files and libraries in the child's memory; empty once it is gone."""
+        try:
+            lines = Path(f"/proc/{self.pid}/maps").read_text().splitlines()
+        except OSError:
+            return frozenset()
+        return frozenset(Path(line.split(maxsplit=5)[5]).name for line in lines if "/" in line)
+
     @property
     def outputs(self) -> dict[str, np.ndarray]:
         """Read-only views of the last call's outputs, valid until the next call."""

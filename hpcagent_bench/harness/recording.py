@@ -119,9 +119,10 @@ def grade_of(
         correct=None if verdict.fault else verdict.correct,
         status=verdict.status,
         reason=verdict.reason or None,
-        speedup=score_rule.geometric_mean([r.ratio for r in reductions]) if reductions else 0.0,
+        speedup=_measured(verdict),
         credited_speedup=verdict.score.score if is_credited(verdict, settings) else None,
         suspect=verdict.suspect,
+        device_runtime=next((n for i in verdict.inputs if (n := i.result.runs.device_runtime)), None),
         baseline_ns=_mean_ns([r.baseline for r in reductions]),
         native_ns=_mean_ns([r.candidate for r in reductions]),
         detail=_detail(verdict),
@@ -151,6 +152,14 @@ def is_credited(verdict: Verdict, settings: config.Judge) -> bool:
     return (
         verdict.solved and sealed and timing.credited_protocol(stamp, settings.measurement.credited_protocol)
     )
+
+
+def _measured(verdict: Verdict) -> float:
+    """The plain ratio over the timed inputs, as measured: 0 untimed, 1 where a GPU runtime made it void."""
+    ratios = [i.result.reduction.ratio for i in verdict.inputs if i.result.reduction is not None]
+    if any(i.result.runs.device_runtime for i in verdict.inputs):
+        return 1.0
+    return score_rule.geometric_mean(ratios) if ratios else 0.0
 
 
 def _mean_ns(values: Sequence[float]) -> float | None:

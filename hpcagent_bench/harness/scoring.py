@@ -70,12 +70,14 @@ class Verdict:
 def suspect_timing(result: InputResult, context: GradingContext) -> str:
     """Why an input's timing cannot be believed, or an empty string (scoring.md 1.5).
 
-    Bounds on the ratio and on physical bandwidth; the two clocks of a call disagreeing by more than
-    the transport explains; more CPU time than the granted cores have.
+    A GPU runtime in a host grade; bounds on the ratio and on physical bandwidth; the two clocks of a call
+    disagreeing by more than the transport explains; more CPU time than the granted cores have.
     """
     if result.reduction is None or result.runs.stopped_at_ns is not None:
         return ""
     runs, bounds = result.runs, context.settings.record
+    if runs.device_runtime:
+        return f"a host grade mapped {runs.device_runtime}"
     inside = statistics.median(runs.inside)
     outside = statistics.median(runs.outside)
     if max(result.reduction.speedup, result.reduction.ratio) > bounds.speedup_suspect_above_host:

@@ -95,6 +95,19 @@ def test_confirmed_slow_down_is_credited_below_one(context: GradingContext) -> N
     assert verdict.score.score < 0.5
 
 
+def test_host_grade_that_maps_a_gpu_runtime_is_credited_nothing(context: GradingContext) -> None:
+    head = "#include <fcntl.h>\n#include <sys/mman.h>\n"
+    mapping = (
+        'int fd = open("/tmp/libcuda.so.1", O_RDWR | O_CREAT, 0600); (void)!ftruncate(fd, 4096);\n'
+        "mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); close(fd);\n"
+    )
+    source = head + HEAD + mapping + LOOP + "}\n"
+    verdict = grade_under.submit_grade(context, Submission(KERNEL, "c", source))
+    assert (verdict.status, verdict.solved, verdict.suspect) == ("ok", False, True)
+    grade = recording.grade_of(verdict, "submit", context.settings, request_id="r")
+    assert (grade.device_runtime, grade.suspect, grade.credited_speedup) == ("libcuda.so.1", True, None)
+
+
 def test_lost_c_reference_is_the_judges_fault(
     context: GradingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
