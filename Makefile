@@ -21,10 +21,10 @@ quickstart: system-run $(VENV)/.installed  ## run eight kernels, two setups, on 
 	$(PYTHON) -m experiments.launch +study=quickstart --yes
 
 test: system-test $(VENV)/.installed-dev  ## all tests, the real Slurm included
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -m "not bench"
 
 test-fast: system-run $(VENV)/.installed-dev  ## the tests that need no Slurm
-	$(PYTHON) -m pytest -m "not slurm"
+	$(PYTHON) -m pytest -m "not slurm and not bench"
 
 lint: $(VENV)/.installed-dev  ## ruff and mypy strict
 	$(VENV)/bin/ruff check .
@@ -35,8 +35,9 @@ format: $(VENV)/.installed-dev  ## let ruff write the layout
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-bench: system-run $(VENV)/.installed-dev  ## what a grade costs on this machine
+bench: system-run $(VENV)/.installed-dev  ## what a grade costs here, drawing and comparing, autotune's gains
 	$(PYTHON) -m bench.judge_cost
+	$(PYTHON) -m pytest -q -s -m bench
 
 clean:  ## remove the virtual environment and caches of this checkout
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,4 +1,4 @@
-"""What a grade tells the agent: the fields of facts 3.4, never a reference value, a seed or a tolerance."""
+"""What a grade tells the agent: never a reference value, a seed or a tolerance."""
 
 from __future__ import annotations
 

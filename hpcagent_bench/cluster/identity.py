@@ -1,4 +1,4 @@
-"""Who is calling: a worker's secret token names its episode, setup and kernel (facts 3.2, 3.5)."""
+"""Who is calling: a worker's secret token names its episode, setup and kernel."""
 
 from __future__ import annotations
 

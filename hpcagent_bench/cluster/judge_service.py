@@ -1,4 +1,4 @@
-"""The judge over HTTP on a loopback port: routes, status codes and redaction of facts 3."""
+"""The judge over HTTP on a loopback port: its routes and status codes."""
 
 from __future__ import annotations
 

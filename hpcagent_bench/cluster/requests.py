@@ -1,4 +1,4 @@
-"""From the body of a request to a Submission, or one line that says what is wrong (facts 3.2, 3.3)."""
+"""From the body of a request to a Submission, or one line that says what is wrong."""
 
 from __future__ import annotations
 

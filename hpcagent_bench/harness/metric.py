@@ -11,7 +11,7 @@ from hpcagent_bench.corpus import fuzz, sizing
 from hpcagent_bench.corpus.spec import Kernel
 
 PUBLIC_SHAPE_OFFSET = 10_000
-"""Shapes of /submit come from seeds.fuzz + 10000 + i (facts 4): public, since values are secret."""
+"""Shapes of /submit come from seeds.fuzz + 10000 + i: public, since values are secret."""
 
 RETRIES = 64
 """Redraws before two equal shapes are accepted (a tiny rung may hold no others)."""

@@ -1,4 +1,4 @@
-"""Calls of one side on one draw after another, in a process of its own (design: the grading child).
+"""Calls of one side on one draw after another, in a process of its own.
 
 A call has two steps. *Load* hands the sealed draw over, refreshes the output buffers from it and zeroes the
 workspace; *go* starts the clocks. Between calls the child stands still, so nothing is computed unclocked and

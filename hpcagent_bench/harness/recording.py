@@ -1,4 +1,4 @@
-"""A verdict as rows of the results database (scoring.md 1.6, 3.2; facts 6)."""
+"""A verdict as rows of the results database (scoring.md 1.6, 3.2)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Ending:
 
 
 def classify(stop: Stop, returncode: int, record: dict[str, Any] | None) -> Ending:
-    """The driver's caps first, then the closing record, then the exit code (facts 7.2 and 7.3).
+    """The driver's caps first, then the closing record, then the exit code.
 
     A crash is a nonzero exit that is none of our caps and left no closing record, or a closing record
     ``api_timeout`` whatever the exit code.

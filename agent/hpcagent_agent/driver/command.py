@@ -70,7 +70,7 @@ def command(
 def agent_env(
     settings: Settings, problem: Problem, workspace: str, code_root: Path, deadline_ms: int | None
 ) -> dict[str, str]:
-    """The environment of an agent (facts 7.6). JUDGE_URL is the stub's to set; the token is never in it."""
+    """The environment of an agent. JUDGE_URL is the stub's to set; the token is never in it."""
     env = {
         "PYTHONPATH": str(code_root),
         "HOME": f"{workspace}/.home",

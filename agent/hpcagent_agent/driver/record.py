@@ -1,4 +1,4 @@
-"""An episode's ``tokens.json``: one object, whatever the end (facts 7.3, names of scoring.md section 10)."""
+"""An episode's ``tokens.json``: one object, whatever the end (names of scoring.md 10)."""
 
 from __future__ import annotations
 
