@@ -2,6 +2,7 @@
  * Two finite numbers whose difference overflows do not agree. The norm is taken over the finite expected values. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "crew.h"
 
@@ -58,6 +59,18 @@ static inline int outside(double d, double size, double rtol, double atol)
 }
 
 #define DEFINE_COMPARE(name, real)                                                                       \
+    /* Nearly every honest output is the reference to the bit: then only the norm is left to find. */    \
+    static void name##_equal(const real *e, int64_t n, compare_result *r)                                \
+    {                                                                                                    \
+        double norm = r->norm;                                                                           \
+        _Pragma("omp simd reduction(max : norm)")                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                                \
+            double size = fabs((double)e[i]);                                                            \
+            double finite = size <= DBL_MAX ? size : 0.0;                                                \
+            norm = finite > norm ? finite : norm;                                                        \
+        }                                                                                                \
+        r->norm = norm;                                                                                  \
+    }                                                                                                    \
     static void name##_batch(const real *a, const real *e, int64_t n, double rtol, double atol, compare_result *r) \
     {                                                                                                    \
         double max_abs = r->max_abs, max_rel = r->max_rel, norm = r->norm;                               \
@@ -89,6 +102,10 @@ static inline int outside(double d, double size, double rtol, double atol)
             const real *a = (const real *)job->actual + at, *e = (const real *)job->expected + at;       \
             int64_t n = end - at < COMPARE_BATCH ? end - at : COMPARE_BATCH;                             \
             int64_t before = part.bad;                                                                   \
+            if (memcmp(a, e, (size_t)n * sizeof *a) == 0) {                                              \
+                name##_equal(e, n, &part);                                                               \
+                continue;                                                                                \
+            }                                                                                            \
             name##_batch(a, e, n, job->rtol, job->atol, &part);                                          \
             for (int64_t i = 0; part.bad > before && part.first_bad < 0 && i < n; i++)                   \
                 if (outside(distance(a[i], e[i]), fabs((double)e[i]), job->rtol, job->atol))             \
