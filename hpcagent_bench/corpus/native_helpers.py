@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import os
-import platform
 import subprocess
-import tempfile
 from pathlib import Path
 
-from hpcagent_bench import paths
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.toolchain import flags
+from hpcagent_bench.toolchain import flags, tool_cache
 
 _SOURCE_FOLDER = Path(__file__).resolve().parent / "native"
 _BUILD_TIMEOUT_S = 120.0
@@ -73,47 +69,29 @@ def library() -> ctypes.CDLL:
 
 def _built() -> Path:
     """The shared library for this source, compiler and processor, compiled unless it is cached."""
-    command = flags.compile_command("c", _SOURCE_FOLDER / "helpers.c", Path("OUTPUT"), purpose="runner")
-    digest = hashlib.sha256("\0".join([*command, _compiler_version(command[0]), _processor()]).encode())
-    for source in sorted(_SOURCE_FOLDER.glob("*.[ch]")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    folder = paths.cache_root() / "corpus-native"
-    target = folder / f"helpers-{digest.hexdigest()[:24]}.so"
-    if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".build-", dir=folder) as side:
-            output = Path(side) / target.name
-            _run([str(output) if word == "OUTPUT" else word for word in command])
-            output.replace(target)
-    return target
+
+    def command(output: Path) -> list[str]:
+        return flags.compile_command("c", _SOURCE_FOLDER / "helpers.c", output, purpose="runner")
+
+    argv = command(Path("helpers.so"))
+    sources = [
+        part for path in sorted(_SOURCE_FOLDER.glob("*.[ch]")) for part in (path.name, path.read_bytes())
+    ]
+    key = tool_cache.digest([tool_cache.compiler_version(argv[0]), tool_cache.cpu_model(), *argv, *sources])
+    return tool_cache.cached("corpus-native", key, "helpers.so", lambda side: _run(command(side)))
 
 
-def _run(command: list[str]) -> str:
+def _run(command: list[str]) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False, env=_environment()
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_BUILD_TIMEOUT_S,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
         )
     except FileNotFoundError:
         raise UserError(f"compiler '{command[0]}' is not on PATH", "apt-get install gcc") from None
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}):\n{done.stderr.strip()[-4000:]}")
-    return done.stdout
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "LC_ALL": "C"}
-
-
-def _compiler_version(compiler: str) -> str:
-    return _run([compiler, "-dumpfullversion", "-dumpmachine"])
-
-
-def _processor() -> str:
-    """What -march=native depends on: model and feature lines of the first processor."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return platform.processor() or platform.machine()
-    first = text.split("\n\n", 1)[0].splitlines()
-    wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU part")
-    return "\n".join(line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted)

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.harness.tool_cache import cached, compiler_version, cpu_model, digest
 from hpcagent_bench.toolchain.abi import C_TYPES, Binding
 from hpcagent_bench.toolchain.flags import compile_command
+from hpcagent_bench.toolchain.tool_cache import cached, compiler_version, cpu_model, digest
 
 FOLDER = Path(__file__).resolve().parent
 PLAIN = ("-fno-openmp", "-Wl,--as-needed", "-Wl,-z,relro,-z,now")

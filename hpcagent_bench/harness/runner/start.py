@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hpcagent_bench import paths, seal
 from hpcagent_bench.harness.child_process import ChildProcess
 from hpcagent_bench.harness.runner import build
-from hpcagent_bench.harness.tool_cache import cached, digest
+from hpcagent_bench.toolchain.tool_cache import cached, digest
 
 if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Binding

@@ -28,7 +28,8 @@ def compiler_version(compiler: str) -> str:
 @functools.lru_cache(maxsize=1)
 def cpu_model() -> str:
     """What ``-march=native`` depends on: the processor's model and feature flags."""
-    wanted = ("model name", "flags", "CPU implementer", "CPU part", "Features")
+    x86 = ("vendor_id", "cpu family", "model", "stepping", "flags")
+    wanted = (*x86, "CPU implementer", "CPU part", "Features")
     try:
         lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
     except OSError:
