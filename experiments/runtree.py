@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import py_compile
-import secrets
 import shutil
 import socket
 import tempfile
@@ -20,6 +19,7 @@ from typing import Any
 
 from hpcagent_bench import paths
 from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness.seeds import new_seeds
 
 PLAN = "plan.json"
 CONFIG = "config.yaml"
@@ -112,8 +112,7 @@ def create(runs: Path, experiment: str) -> RunRoot:
         raise UserError(f"runs={runs}: {error.strerror}", "name a folder you can write: runs=PATH") from None
     root = RunRoot(path)
     root.waves.mkdir()
-    drawn = {name: secrets.randbits(63) for name in ("first", "second", "third")}
-    paths.write_atomic(root.seeds, json.dumps(drawn), mode=0o600)
+    new_seeds(root.seeds)
     return root
 
 

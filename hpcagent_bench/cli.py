@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import secrets
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -100,9 +98,10 @@ def seeds_new(path: Annotated[Path, typer.Argument(help="Where to write them; ne
     """
     if path.exists():
         raise UserError(f"{path} exists", "name another file: replacing seeds makes grades incomparable")
-    drawn = {name: secrets.randbits(63) for name in ("first", "second", "third")}
+    from hpcagent_bench.harness.seeds import new_seeds
+
     try:
-        paths.write_atomic(path, json.dumps(drawn), mode=0o600)
+        new_seeds(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", "name a file that you can write") from None
     print(f"wrote {path}")

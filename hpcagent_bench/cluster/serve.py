@@ -22,7 +22,8 @@ from hpcagent_bench.cluster.desk import Desk
 from hpcagent_bench.cluster.judge_service import Office, create_app, warm_corpus
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import pinning
-from hpcagent_bench.harness.context import GradingContext, load_seeds
+from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.seeds import load_seeds
 
 GRACE_S = 5
 """How long a stopping judge lets open answers finish."""

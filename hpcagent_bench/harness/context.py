@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,43 +16,11 @@ import numpy.typing as npt
 from hpcagent_bench import config
 from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.references import References
+from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.toolchain.abi import Binding
-
-SEEDS_FILE = Path(__file__).parent / "hidden_tests" / "secret_seeds.json"
-
-
-@dataclass(frozen=True)
-class GradingSeeds:
-    """Seeds of /score, /submit and the re-verification; public ones never credit anything."""
-
-    first: int
-    second: int
-    third: int
-    public: bool = False
-
-
-DEVELOPMENT_SEEDS = GradingSeeds(first=101, second=202, third=303, public=True)
-"""Known to everybody: for trying things out. A recording judge refuses them (503 public_seeds)."""
-
-
-def load_seeds(path: Path | None = None) -> GradingSeeds:
-    """Secret seeds of ``path`` (default: the judge's own file), else the development seeds."""
-    chosen = path or SEEDS_FILE
-    if not chosen.exists():
-        if path is not None:
-            raise UserError(f"no seeds file at {path}", "make one with: hpcagent-bench seeds new FILE")
-        return DEVELOPMENT_SEEDS
-    try:
-        raw = json.loads(chosen.read_text())
-        return GradingSeeds(int(raw["first"]), int(raw["second"]), int(raw["third"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{chosen}: not a seeds file ({error})", "make one with: hpcagent-bench seeds new FILE"
-        ) from error
 
 
 def reference_call(kernel: Kernel) -> Callable[[dict[str, npt.NDArray[Any]]], None]:

@@ -1,8 +1,8 @@
 """Calls of one side on one draw after another, in a process of its own.
 
-A call has two steps. *Load* hands the sealed draw over, with the output buffers' first values written, and zeroes
-the workspace; *go* starts the clocks. Between calls the child stands still, so nothing is computed unclocked and
-its outputs are read where they lie. Every way a child can go wrong comes back as an Outcome.
+A call has two steps. *Load* hands the sealed draw over, with the first values of the output buffers written,
+and zeroes the workspace; *go* starts the clocks. Between calls the child stands still, so nothing is computed
+unclocked and its outputs are read where they lie. Every way a child can go wrong comes back as an Outcome.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ import pytest
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.harness import grade_under, recording, scoring
-from hpcagent_bench.harness.context import GradingContext, GradingSeeds
+from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.harness.submission import Submission
 
 KERNEL = spec.load("tsvc_2_vtvtv")

@@ -9,10 +9,11 @@ from hpcagent_bench import config, protocols
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import grading, metric, sandbox
-from hpcagent_bench.harness.context import GradingContext, GradingSeeds
+from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputMeasurement, InputResult
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.references import JudgeFault, References
+from hpcagent_bench.harness.seeds import GradingSeeds
 
 KERNEL = spec.load("tsvc_2_vtvtv")
 LOOP = "for (int64_t i = 0; i < n; i++) a[i] = a[i] * b[i] * c[i];\n"
