@@ -15,16 +15,22 @@ def copied(arrays):
     return {name: array.copy() for name, array in arrays.items()}
 
 
+def both(kernel, size, inputs, call_numpy, call):
+    """What NumPy and ``call`` make of the same inputs."""
+    params = dict.fromkeys(kernel.size_symbols, size)
+    expected = inputs(kernel, params, seed=size)
+    actual = copied(expected)
+    call_numpy(kernel, expected, params)
+    call(actual, params)
+    return expected, actual
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_emitted_c_equals_numpy_bit_for_bit(name, inputs, call_numpy, build_c):
     kernel = spec.load(name)
     call = build_c(kernel)
     for size in SIZES:
-        params = dict.fromkeys(kernel.size_symbols, size)
-        expected = inputs(kernel, params, seed=size)
-        actual = copied(expected)
-        call_numpy(kernel, expected, params)
-        call(actual, params)
+        expected, actual = both(kernel, size, inputs, call_numpy, call)
         for array in kernel.arrays:
             np.testing.assert_array_equal(actual[array], expected[array], strict=True)
 
@@ -34,11 +40,7 @@ def test_emitted_numba_equals_numpy(name, inputs, call_numpy, build_numba):
     kernel = spec.load(name)
     call = build_numba(kernel)
     for size in SIZES:
-        params = dict.fromkeys(kernel.size_symbols, size)
-        expected = inputs(kernel, params, seed=size)
-        actual = copied(expected)
-        call_numpy(kernel, expected, params)
-        call(actual, params)
+        expected, actual = both(kernel, size, inputs, call_numpy, call)
         for array in kernel.arrays:  # LLVM may contract a product and a sum, nothing else
             np.testing.assert_allclose(actual[array], expected[array], rtol=1e-12, atol=1e-9)
 
