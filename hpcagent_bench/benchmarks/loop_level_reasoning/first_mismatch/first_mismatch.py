@@ -1,0 +1,11 @@
+"""Two vectors that are equal at first and differ here and there in their last quarter."""
+
+import numpy as np
+
+
+def initialize(LEN_1D, datatype, rng, structure_rng):
+    a = rng.uniform(-1000.0, 1000.0, LEN_1D).astype(datatype)
+    b = a.copy()
+    first = int(rng.integers(3 * LEN_1D // 4, LEN_1D))
+    b[first::17] += 1.0
+    return a, b, np.zeros(1, datatype), np.zeros(1, np.int64)
