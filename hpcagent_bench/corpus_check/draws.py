@@ -1,0 +1,148 @@
+"""The inputs a kernel is checked on and what NumPy answers, each drawn and computed once for all languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import yaml
+
+from hpcagent_bench import paths
+from hpcagent_bench.config import Sizes
+from hpcagent_bench.corpus import expressions, fuzz, precision, sizing
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.corpus_check.calls import Arrays, Call, copies, numpy_call
+from hpcagent_bench.support.distributions import Variant
+from hpcagent_bench.support.distributions.hidden import HELD_OUT
+
+EDGES = (1, 3, 5, 6, 7)
+SEEDS = (11, 12, 13)
+CONFIG_POOL = 5
+"""As many configurations as the judge deals."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input: every size and knob, the distribution of its values, the seed of values and structure."""
+
+    params: tuple[tuple[str, int | float], ...]
+    variant: Variant | None
+    seed: int
+    place: str
+
+    @property
+    def values(self) -> dict[str, int | float]:
+        return dict(self.params)
+
+    def __str__(self) -> str:
+        return f"{self.place}, {self.variant.label if self.variant else 'declared'}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A case with its drawn arrays, and the output arrays as NumPy left them."""
+
+    case: Case
+    drawn: Arrays
+    expected: Arrays
+
+
+def draw(kernel: Kernel, case: Case, datatype: str = "float64", threads: int = 1) -> Arrays:
+    """The arrays of a case."""
+    dtypes = kernel.dtypes(datatype)
+    arrays: Arrays = {
+        name: np.empty(shape, dtypes[name]) for name, shape in kernel.shapes(case.values).items()
+    }
+    fuzz.fill(
+        kernel,
+        arrays,
+        case.values,
+        value_seed=case.seed,
+        structural_seed=case.seed,
+        threads=threads,
+        variant=case.variant,
+    )
+    return arrays
+
+
+def configurations(kernel: Kernel) -> tuple[dict[str, int | float], ...]:
+    return kernel.configs[:CONFIG_POOL]
+
+
+def cases(kernel: Kernel) -> Iterator[Case]:
+    """Every configuration x preset S and the edge shapes x the five hidden distributions x three seeds.
+
+    An edge shape sets every free size to one small number, and one more sets them to different ones; shapes
+    that break a constraint of the manifest are left out, since the judge cannot draw them either.
+    """
+    for config in configurations(kernel):
+        for place, sizes in _shapes(kernel):
+            params = {**sizes, **config}
+            if not _allowed(kernel, params):
+                continue
+            label = f"{place} {config}" if config else place
+            for variant in HELD_OUT:
+                for seed in SEEDS:
+                    yield Case(tuple(sorted(params.items())), variant, seed, label)
+
+
+def _shapes(kernel: Kernel) -> Iterator[tuple[str, dict[str, int]]]:
+    small = kernel.presets["S"]
+    yield "S", small
+    for edge in EDGES:
+        yield f"sizes {edge}", {**small, **dict.fromkeys(kernel.size_symbols, edge)}
+    if len(kernel.size_symbols) > 1:
+        mixed = {symbol: EDGES[1:][i % 4] for i, symbol in enumerate(kernel.size_symbols)}
+        yield "sizes " + "/".join(map(str, mixed.values())), {**small, **mixed}
+
+
+def _allowed(kernel: Kernel, params: dict[str, int | float]) -> bool:
+    values = kernel.scalars(params)
+    return all(expressions.truth(constraint, values) for constraint in kernel.manifest.constraints)
+
+
+def laptop(kernel: Kernel) -> dict[str, int]:
+    """The sizes of the laptop rung."""
+    text = (paths.conf_root() / "sizes" / "laptop.yaml").read_text(encoding="utf-8")
+    return sizing.rung(kernel, Sizes(**yaml.safe_load(text)))
+
+
+def laptop_cases(kernel: Kernel) -> list[Case]:
+    """One input a configuration at the laptop rung; the declared distribution and the widest take turns."""
+    sizes = laptop(kernel)
+    variants = (None, HELD_OUT[3])
+    return [
+        Case(tuple(sorted({**sizes, **config}.items())), variants[i % 2], SEEDS[0], f"laptop {config or ''}")
+        for i, config in enumerate(configurations(kernel))
+    ]
+
+
+@dataclass
+class Oracle:
+    """A kernel's NumPy reference and the bands of its outputs."""
+
+    kernel: Kernel
+
+    @cached_property
+    def call(self) -> Call:
+        return numpy_call(self.kernel)
+
+    def answer(self, case: Case) -> Answered:
+        """Draw a case and let NumPy compute it."""
+        drawn = draw(self.kernel, case)
+        work = copies(drawn)
+        self.call(work, case.values)
+        return Answered(case, drawn, {name: work[name] for name in self.kernel.outputs})
+
+    @cached_property
+    def _written(self) -> dict[str, tuple[int, ...]]:
+        """The judge's own write probe, at preset S."""
+        params = {**self.kernel.configs[0], **self.kernel.presets["S"]}
+        return precision.write_probe(self.kernel, lambda arrays: self.call(arrays, params))
+
+    def tolerance(self, output: str, case: Case) -> precision.Tolerance:
+        """The judge's band of an output at the sizes of a case."""
+        written = self._written.get(output)
+        return precision.tolerance(self.kernel, output, case.values, "float64", written)

@@ -1,0 +1,159 @@
+"""The corpus gate of one kernel: every check in order, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hpcagent_bench import translators
+from hpcagent_bench.corpus import manifest, spec
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.corpus_check import accepts, agreement, cache, draws, lint, rejects, static
+from hpcagent_bench.corpus_check.agreement import Step
+from hpcagent_bench.corpus_check.calls import Arrays, Call, NotBuilt, native_call, numba_call, numpy_call
+from hpcagent_bench.corpus_check.draws import Answered, Oracle
+from hpcagent_bench.corpus_check.findings import Finding, Report
+from hpcagent_bench.errors import UserError
+
+LANGUAGES: tuple[str, ...] = getattr(translators, "LANGUAGES", ("c", "numba"))
+
+
+def quiet(text: str) -> None:
+    """The step sink of a check nobody watches."""
+
+
+@dataclass
+class Gate:
+    """Checks one kernel. ``step`` is told what is being done before it is done."""
+
+    kernel: Kernel
+    titles: Mapping[str, tuple[str, str]]
+    step: Step = quiet
+    fixtures: Path | None = None
+    report: Report = field(init=False)
+    calls: dict[str, Call] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.report = Report(self.kernel.name)
+        self.oracle = Oracle(self.kernel)
+
+    def run(self) -> Report:
+        """All checks; later ones are left out when what they stand on failed."""
+        started = time.monotonic()
+        static.check(self.kernel, self.titles, self.report)
+        answered = self._answers()
+        if answered:
+            self._languages(answered)
+            small = [item for item in answered if item.case.place.split(" ")[0] == "S"]
+            lint.check_draws(self.kernel, small, self.report)
+            lint.check_outputs(self.oracle, answered, self.report)
+            if "c" in self.calls:
+                self.step("influence of the inputs")
+                lint.check_influence(self.oracle, self.calls["c"], small, self.report)
+            self._rejects(small)
+            if self.report.ok:
+                accepts.check(self.oracle, self.calls, small, self.report, self.step, self.fixtures)
+        self.report.seconds = time.monotonic() - started
+        return self.report
+
+    def _answers(self) -> list[Answered]:
+        answered = []
+        for case in draws.cases(self.kernel):
+            self.step(f"numpy at {case}")
+            try:
+                answered.append(self.oracle.answer(case))
+            except Exception as error:  # whatever an author's reference raises is the finding
+                what = error if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+                self.report.add(
+                    "numpy", "failed", f"{case}: {what}", "the reference must work at every size from 1 on"
+                )
+                return []
+        self.report.draws = len(answered)
+        self.report.add("numpy", "ok", f"{len(answered)} inputs")
+        return answered
+
+    def _languages(self, answered: list[Answered]) -> None:
+        """Each emitted language agrees with NumPy on every input."""
+        for language in LANGUAGES:
+            self.step(f"emitting and compiling {language}")
+            try:
+                call = self._reference(language)
+            except (UserError, NotBuilt) as error:
+                self.report.add(f"language: {language}", "failed", str(error), _REFUSED)
+                continue
+            wrong = agreement.check(self.oracle, call, answered, language, self.step)
+            if wrong:
+                self.report.add(f"language: {language}", "failed", wrong, _DISAGREES)
+                continue
+            self.calls[language] = call
+            self.report.add(f"language: {language}", "ok", f"{len(answered)} inputs")
+        self.report.languages = tuple(self.calls)
+
+    def _reference(self, language: str) -> Call:
+        source = translators.emit(self.kernel, language)  # type: ignore[arg-type]
+        if language == "numba":
+            return numba_call(self.kernel, source)
+        return native_call(self.kernel, source, language)
+
+    def _rejects(self, small: list[Answered]) -> None:
+        self.step("reject fixtures")
+        fixtures = [
+            *rejects.SIMPLE,
+            *rejects.of_inputs(self.oracle),
+            rejects.of_previous(small),
+            rejects.of_run("single precision", self._single),
+        ]
+        rejects.check(self.oracle, small, fixtures, self.report)
+
+    def _single(self, item: Answered) -> Arrays:
+        """The reference computed in single precision throughout."""
+        dtypes = self.kernel.dtypes("float32")
+        work = {name: array.astype(dtypes[name]) for name, array in item.drawn.items()}
+        numpy_call(self.kernel)(work, item.case.values)
+        return work
+
+
+_REFUSED = "write the reference within what the translators cover, or see: hpcagent-bench kernels emit"
+_DISAGREES = "compare with: hpcagent-bench kernels emit KERNEL --language LANGUAGE"
+
+
+def check_kernel(
+    name: str,
+    root: Path | None = None,
+    step: Step = quiet,
+    fixtures: Path | None = None,
+    use_cache: bool = True,
+) -> Report:
+    """Load and check one kernel of the corpus below ``root``; a manifest's mistake is a finding.
+
+    The report of a kernel that passed before, with nothing changed since, comes from the cache.
+    """
+    report = Report(name)
+    try:
+        kernel = spec.load(name, root)
+        titles = corpus_titles(root)
+    except UserError as error:
+        report.add("manifest", "failed", str(error))
+        return report
+    digest = cache.key(kernel, accepts.hand_written(kernel, fixtures), static.clash(kernel, titles))
+    known = cache.load(digest) if use_cache else None
+    if known is not None:
+        return known
+    done = Gate(kernel, titles, step, fixtures).run()
+    done.findings.insert(0, Finding("manifest", "ok"))
+    cache.keep(digest, done)
+    return done
+
+
+def corpus_titles(root: Path | None = None) -> dict[str, tuple[str, str]]:
+    """Kernel name to title and short name; kernels whose manifest is wrong are left to their own check."""
+    titles = {}
+    for name, folder in spec.discover(root).items():
+        try:
+            declared = manifest.read(folder / f"{name}.yaml")
+        except UserError:
+            continue
+        titles[name] = (declared.name, declared.short_name or declared.name)
+    return titles
