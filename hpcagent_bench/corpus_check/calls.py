@@ -10,6 +10,7 @@ import ctypes
 import importlib.util
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,7 @@ def numba_call(kernel: Kernel, source: str) -> Call:
     if found is None or found.loader is None:
         raise NotBuilt(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(found)
+    sys.modules[path.stem] = module  # numba's cache finds the module again by its name
     found.loader.exec_module(module)
     function = getattr(module, kernel.function)
 

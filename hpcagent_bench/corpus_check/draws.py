@@ -1,4 +1,4 @@
-"""The inputs a kernel is checked on and what NumPy answers, each drawn and computed once for all languages."""
+"""The inputs a kernel is checked on and NumPy's answers: each drawn and computed once for all languages."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from hpcagent_bench.corpus_check.findings import Report
 
@@ -123,7 +123,10 @@ def _work(pipe: Connection, root: Path | None, fixtures: Path | None) -> None:
     os.environ.update(_ENVIRONMENT)  # before the first library that reads them is loaded
     from hpcagent_bench.corpus_check import gate
 
+    done = ["loading"]
+
     def step(text: str) -> None:
+        done[0] = text
         pipe.send(("step", text))
 
     while True:
@@ -131,5 +134,11 @@ def _work(pipe: Connection, root: Path | None, fixtures: Path | None) -> None:
             kernel = pipe.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        report: dict[str, Any] = gate.check_kernel(kernel, root, step, fixtures).to_json()
-        pipe.send(("done", report))
+        try:
+            report = gate.check_kernel(kernel, root, step, fixtures)
+        except Exception as error:  # of numba, of a draw: the step says of what, and the others go on
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            report = Report(kernel)
+            where = f"{Path(last.filename).name}:{last.lineno}"
+            report.add("error", "failed", f"{type(error).__name__}: {error} ({where}) during: {done[-1]}")
+        pipe.send(("done", report.to_json()))
