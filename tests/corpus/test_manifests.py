@@ -122,7 +122,7 @@ REFUSED = {
     "long name": ({"name": "A Name Longer Than That"}, "add short-name"),
     "constraint": ({"constraints": ["N < M"]}, "constraints: expression 'N < M' reads 'M'"),
     "infinite band": ({"conditioning_atol": float("inf")}, "conditioning_atol = inf: "),
-    "not yet": ({"mpi": {}}, "key 'mpi' is not supported by this version"),
+    "sparse handles": ({"sparse_layouts": {}}, "key 'sparse_layouts' is refused: this version makes no sparse"),
 }
 
 

@@ -158,3 +158,5 @@ void draw_uniform_f32(float *out, int64_t count, uint64_t key, double lo, double
 
 DEFINE_INTEGERS(integers_i64, int64_t)
 DEFINE_INTEGERS(integers_i32, int32_t)
+DEFINE_INTEGERS(integers_i16, int16_t)
+DEFINE_INTEGERS(integers_i8, int8_t)
