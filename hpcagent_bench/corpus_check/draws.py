@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -23,11 +23,15 @@ CONFIG_POOL = 5
 """As many configurations as the judge deals."""
 
 
+Params = tuple[tuple[str, int | float], ...]
+"""Sizes and knobs by name, sorted."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One input: every size and knob, the distribution of its values, the seed of values and structure."""
 
-    params: tuple[tuple[str, int | float], ...]
+    params: Params
     variant: Variant | None
     seed: int
     place: str
@@ -124,6 +128,7 @@ class Oracle:
     """A kernel's NumPy reference and the bands of its outputs."""
 
     kernel: Kernel
+    _bands: dict[tuple[str, Params], precision.Tolerance] = field(default_factory=dict, repr=False)
 
     @cached_property
     def call(self) -> Call:
@@ -144,5 +149,8 @@ class Oracle:
 
     def tolerance(self, output: str, case: Case) -> precision.Tolerance:
         """The judge's band of an output at the sizes of a case."""
-        written = self._written.get(output)
-        return precision.tolerance(self.kernel, output, case.values, "float64", written)
+        key = (output, case.params)
+        if key not in self._bands:
+            written = self._written.get(output)
+            self._bands[key] = precision.tolerance(self.kernel, output, case.values, "float64", written)
+        return self._bands[key]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcagent_bench import translators
-from hpcagent_bench.corpus import manifest, spec
+from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check import accepts, agreement, cache, draws, lint, rejects, static
 from hpcagent_bench.corpus_check.agreement import Step
@@ -122,38 +122,28 @@ _DISAGREES = "compare with: hpcagent-bench kernels emit KERNEL --language LANGUA
 def check_kernel(
     name: str,
     root: Path | None = None,
+    titles: Mapping[str, tuple[str, str]] | None = None,
     step: Step = quiet,
     fixtures: Path | None = None,
     use_cache: bool = True,
 ) -> Report:
     """Load and check one kernel of the corpus below ``root``; a manifest's mistake is a finding.
 
-    The report of a kernel that passed before, with nothing changed since, comes from the cache.
+    ``titles`` are those of the corpus, read when not given. The report of a kernel that passed before, with
+    nothing changed since, comes from the cache.
     """
     report = Report(name)
     try:
         kernel = spec.load(name, root)
-        titles = corpus_titles(root)
+        known_titles = static.corpus_titles(root) if titles is None else titles
     except UserError as error:
         report.add("manifest", "failed", str(error))
         return report
-    digest = cache.key(kernel, accepts.hand_written(kernel, fixtures), static.clash(kernel, titles))
+    digest = cache.key(kernel, accepts.hand_written(kernel, fixtures), static.clash(kernel, known_titles))
     known = cache.load(digest) if use_cache else None
     if known is not None:
         return known
-    done = Gate(kernel, titles, step, fixtures).run()
+    done = Gate(kernel, known_titles, step, fixtures).run()
     done.findings.insert(0, Finding("manifest", "ok"))
     cache.keep(digest, done)
     return done
-
-
-def corpus_titles(root: Path | None = None) -> dict[str, tuple[str, str]]:
-    """Kernel name to title and short name; kernels whose manifest is wrong are left to their own check."""
-    titles = {}
-    for name, folder in spec.discover(root).items():
-        try:
-            declared = manifest.read(folder / f"{name}.yaml")
-        except UserError:
-            continue
-        titles[name] = (declared.name, declared.short_name or declared.name)
-    return titles

@@ -15,6 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from hpcagent_bench.corpus_check.findings import Report
+from hpcagent_bench.corpus_check.static import corpus_titles
 
 LIMIT_S = 600.0
 """The longest one kernel's checks may take."""
@@ -22,6 +23,8 @@ LIMIT_S = 600.0
 _THREADS = "3"
 """Threads of threaded reductions: more than one, and no divisor of the sizes."""
 _ENVIRONMENT = {"OMP_NUM_THREADS": _THREADS, "OMP_WAIT_POLICY": "passive", "NUMBA_NUM_THREADS": _THREADS}
+
+Titles = dict[str, tuple[str, str]]
 
 
 @dataclass
@@ -48,12 +51,13 @@ def check(
     kernels: Sequence[str], *, jobs: int, root: Path | None = None, fixtures: Path | None = None
 ) -> Iterator[Report]:
     """Check every kernel named, ``jobs`` at a time, and yield reports as they are done."""
+    titles = corpus_titles(root)
     todo = list(reversed(kernels))
     workers: list[_Worker] = []
     try:
         while todo or workers:
             while todo and len(workers) < jobs:
-                worker = _start(root, fixtures)
+                worker = _start(root, titles, fixtures)
                 worker.give(todo.pop())
                 workers.append(worker)
             for worker in _ready(workers):
@@ -71,10 +75,10 @@ def check(
             worker.end()
 
 
-def _start(root: Path | None, fixtures: Path | None) -> _Worker:
+def _start(root: Path | None, titles: Titles, fixtures: Path | None) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, root, fixtures), daemon=True)
+    process = context.Process(target=_work, args=(theirs, root, titles, fixtures), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours)
@@ -118,7 +122,7 @@ def _lost(worker: _Worker, what: str) -> Report:
     return report
 
 
-def _work(pipe: Connection, root: Path | None, fixtures: Path | None) -> None:
+def _work(pipe: Connection, root: Path | None, titles: Titles, fixtures: Path | None) -> None:
     """Body of a worker: kernel names come in, steps and reports go out."""
     os.environ.update(_ENVIRONMENT)  # before the first library that reads them is loaded
     from hpcagent_bench.corpus_check import gate
@@ -135,7 +139,7 @@ def _work(pipe: Connection, root: Path | None, fixtures: Path | None) -> None:
         except (EOFError, KeyboardInterrupt):
             return
         try:
-            report = gate.check_kernel(kernel, root, step, fixtures)
+            report = gate.check_kernel(kernel, root, titles, step, fixtures)
         except Exception as error:  # of numba, of a draw: the step says of what, and the others go on
             last = traceback.extract_tb(error.__traceback__)[-1]
             report = Report(kernel)

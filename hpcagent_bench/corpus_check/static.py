@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
+from hpcagent_bench.corpus import manifest, spec
 from hpcagent_bench.corpus.manifest import PRESETS
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check.findings import Report
+from hpcagent_bench.errors import UserError
 
 BYTE_CEILING = 4 * 2**30
 """Arrays of one input at XL: a judge holds several copies of them beside the submission's."""
@@ -72,3 +75,15 @@ def _ladder(kernel: Kernel, report: Report) -> None:
                 "sizes", "note", f"L.{symbol} = {steps[2]}; the geometric middle of M and XL is {middle}"
             )
     report.add("sizes", "ok")
+
+
+def corpus_titles(root: Path | None = None) -> dict[str, tuple[str, str]]:
+    """Kernel name to title and short name; kernels whose manifest is wrong are left to their own check."""
+    titles = {}
+    for name, folder in spec.discover(root).items():
+        try:
+            declared = manifest.read(folder / f"{name}.yaml")
+        except UserError:
+            continue
+        titles[name] = (declared.name, declared.short_name or declared.name)
+    return titles
