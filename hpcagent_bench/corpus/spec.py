@@ -133,6 +133,13 @@ class Kernel:
             result[name] = datatype if isinstance(value, float) else "int64"
         return {**result, **self.manifest.init.scalar_dtypes}
 
+    def broken_constraint(self, params: Mapping[str, Number]) -> str | None:
+        """The first constraint of the manifest that does not hold under ``params``, or None."""
+        if not self.manifest.constraints:
+            return None
+        values = self.scalars(params)
+        return next((c for c in self.manifest.constraints if not expressions.truth(c, values)), None)
+
     def input_bytes(self, params: Mapping[str, Number], datatype: str = "float64") -> int:
         """Bytes of all declared arrays under ``params``."""
         dtypes, shapes = self.dtypes(datatype), self.shapes(params)
