@@ -1,4 +1,4 @@
-"""The largest element of a matrix plus its row and column, counted from one; the first of several equal ones."""
+"""The largest element of a matrix, the first of equal ones, plus its row and column counted from one."""
 
 
 def tsvc_2_s3110(aa, bb, LEN_2D):

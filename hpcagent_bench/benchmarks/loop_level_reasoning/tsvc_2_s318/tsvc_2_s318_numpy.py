@@ -1,4 +1,4 @@
-"""The largest magnitude among every inc-th element plus its number, counted from one; the first of equal ones."""
+"""The largest magnitude among every inc-th element, the first of equal ones, plus its number from one."""
 
 
 def tsvc_2_s318(a, result, inc, LEN_1D):
