@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from hpcagent_bench.corpus import precision
-from hpcagent_bench.corpus.precision import Ungradeable
+from hpcagent_bench.corpus.precision import Tolerance, Ungradeable
 from hpcagent_bench.corpus_check.calls import Array, Arrays, Call, guarded_copies
 from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle
 
@@ -27,25 +27,36 @@ def same(oracle: Oracle, case: Case, produced: Mapping[str, Array], expected: Ma
     return ""
 
 
-def share_of_band(
+def error(
     oracle: Oracle, case: Case, produced: Mapping[str, Array], expected: Mapping[str, Array]
-) -> float:
-    """The largest error of any element over what the band allows there: 1 is the edge."""
-    largest = 0.0
+) -> tuple[float, str]:
+    """The largest error of any element over what the band allows there, and what the judge would say first.
+
+    1 is the edge of the band, 0 equal to the bit, infinite where no band helps; the text is empty within it.
+    """
+    largest, wrong = 0.0, ""
     for name in oracle.kernel.outputs:
-        wanted, got = expected[name], produced[name]
-        if wanted.size == 0 or np.array_equal(got, wanted, equal_nan=wanted.dtype.kind in "fc"):
+        if expected[name].size == 0:
             continue
-        if wanted.dtype.kind in "iub":
-            return np.inf
         tolerance = oracle.tolerance(name, case)
-        finite = np.isfinite(wanted)
-        if not np.array_equal(np.where(finite, 0, wanted), np.where(finite, 0, got), equal_nan=True):
+        found = precision.compare(produced[name], expected[name], tolerance, threads=1, name=name)
+        wrong = wrong or found.detail
+        if found.max_abs_error > 0:
+            largest = max(largest, _share(produced[name], expected[name], tolerance))
+    return largest, wrong
+
+
+def _share(got: Array, wanted: Array, tolerance: Tolerance) -> float:
+    if wanted.dtype.kind in "iub":
+        return np.inf
+    finite = np.isfinite(wanted)
+    if not finite.all():
+        if not np.array_equal(np.where(finite, 0, got), np.where(finite, 0, wanted), equal_nan=True):
             return np.inf
-        size = np.abs(wanted[finite])
-        allowed = tolerance.effective_atol(float(size.max(initial=0.0))) + tolerance.rtol * size
-        largest = max(largest, float((np.abs(got[finite] - wanted[finite]) / allowed).max(initial=0.0)))
-    return largest
+        got, wanted = got[finite], wanted[finite]
+    size = np.abs(wanted)
+    allowed = tolerance.effective_atol(float(size.max(initial=0.0))) + tolerance.rtol * size
+    return float((np.abs(got - wanted) / allowed).max(initial=0.0))
 
 
 def run(oracle: Oracle, call: Call, case: Case, drawn: Arrays) -> tuple[Arrays, str]:
@@ -56,11 +67,15 @@ def run(oracle: Oracle, call: Call, case: Case, drawn: Arrays) -> tuple[Arrays, 
     if broken is not None:
         return work, f"writes outside of {broken}"
     for name, array in drawn.items():
-        if name not in oracle.kernel.outputs and not np.array_equal(
-            array.view(np.uint8) if array.size else array, work[name].view(np.uint8) if array.size else array
-        ):
+        if name not in oracle.kernel.outputs and not _identical(array, work[name]):
             return work, f"changes {name}, which is no output"
     return work, ""
+
+
+def _identical(first: Array, second: Array) -> bool:
+    """Equal to the bit; compared as integers, which NaN does not disturb."""
+    word = np.uint64 if first.nbytes % 8 == 0 else np.uint8
+    return np.array_equal(first.reshape(-1).view(word), second.reshape(-1).view(word))
 
 
 def check(

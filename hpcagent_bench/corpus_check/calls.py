@@ -154,7 +154,8 @@ def guarded_copies(arrays: Mapping[str, Array]) -> tuple[Arrays, Callable[[], st
     views: Arrays = {}
     buffers: dict[str, Array] = {}
     for name, array in arrays.items():
-        room = np.full(array.nbytes + 2 * _GUARD, _PATTERN, np.uint8)
+        room = np.empty(array.nbytes + 2 * _GUARD, np.uint8)
+        room[:_GUARD] = room[-_GUARD:] = _PATTERN
         view = room[_GUARD : _GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
         view[...] = array
         views[name], buffers[name] = view, room

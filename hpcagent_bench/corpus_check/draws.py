@@ -11,7 +11,7 @@ import yaml
 
 from hpcagent_bench import paths
 from hpcagent_bench.config import Sizes
-from hpcagent_bench.corpus import expressions, fuzz, precision, sizing
+from hpcagent_bench.corpus import datatypes, fuzz, precision, sizing
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check.calls import Arrays, Call, copies, numpy_call
 from hpcagent_bench.support.distributions import Variant
@@ -57,7 +57,8 @@ def draw(kernel: Kernel, case: Case, datatype: str = "float64", threads: int = 1
     """The arrays of a case."""
     dtypes = kernel.dtypes(datatype)
     arrays: Arrays = {
-        name: np.empty(shape, dtypes[name]) for name, shape in kernel.shapes(case.values).items()
+        name: np.empty(shape, datatypes.numpy_dtype(dtypes[name]))
+        for name, shape in kernel.shapes(case.values).items()
     }
     fuzz.fill(
         kernel,
@@ -79,17 +80,18 @@ def cases(kernel: Kernel) -> Iterator[Case]:
     """Every configuration x preset S and the edge shapes x the five hidden distributions x three seeds.
 
     An edge shape sets every free size to one small number, and one more sets them to different ones; shapes
-    that break a constraint of the manifest are left out, since the judge cannot draw them either.
+    that break a constraint of the manifest are left out, since the judge cannot draw them either. Seeds
+    differ between distributions: a kernel that draws its arrays by a function of its own has but one.
     """
     for config in configurations(kernel):
         for place, sizes in _shapes(kernel):
             params = {**sizes, **config}
-            if not _allowed(kernel, params):
+            if kernel.broken_constraint(params) is not None:
                 continue
             label = f"{place} {config}" if config else place
-            for variant in HELD_OUT:
+            for index, variant in enumerate(HELD_OUT):
                 for seed in SEEDS:
-                    yield Case(tuple(sorted(params.items())), variant, seed, label)
+                    yield Case(tuple(sorted(params.items())), variant, seed + 100 * index, label)
 
 
 def _shapes(kernel: Kernel) -> Iterator[tuple[str, dict[str, int]]]:
@@ -100,11 +102,6 @@ def _shapes(kernel: Kernel) -> Iterator[tuple[str, dict[str, int]]]:
     if len(kernel.size_symbols) > 1:
         mixed = {symbol: EDGES[1:][i % 4] for i, symbol in enumerate(kernel.size_symbols)}
         yield "sizes " + "/".join(map(str, mixed.values())), {**small, **mixed}
-
-
-def _allowed(kernel: Kernel, params: dict[str, int | float]) -> bool:
-    values = kernel.scalars(params)
-    return all(expressions.truth(constraint, values) for constraint in kernel.manifest.constraints)
 
 
 def laptop(kernel: Kernel) -> dict[str, int]:

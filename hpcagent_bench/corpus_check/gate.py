@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
 
 from hpcagent_bench import translators
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.corpus_check import accepts, agreement, cache, draws, lint, rejects, static
+from hpcagent_bench.corpus_check import accepts, agreement, cache, draws, lint, rejects, rewrites, static
 from hpcagent_bench.corpus_check.agreement import Step
-from hpcagent_bench.corpus_check.calls import Arrays, Call, NotBuilt, native_call, numba_call, numpy_call
+from hpcagent_bench.corpus_check.calls import (
+    Arrays,
+    Call,
+    NotBuilt,
+    copies,
+    native_call,
+    numba_call,
+    numpy_call,
+)
 from hpcagent_bench.corpus_check.draws import Answered, Oracle
 from hpcagent_bench.corpus_check.findings import Finding, Report
 from hpcagent_bench.errors import UserError
+from hpcagent_bench.toolchain import flags
 
 LANGUAGES: tuple[str, ...] = getattr(translators, "LANGUAGES", ("c", "numba"))
 
@@ -104,13 +115,37 @@ class Gate:
             *rejects.of_inputs(self.oracle),
             rejects.of_previous(small),
             rejects.of_run("single precision", self._single),
+            *self._truncated(),
         ]
         rejects.check(self.oracle, small, fixtures, self.report)
 
+    def _truncated(self) -> Iterator[rejects.Fixture]:
+        """The reference with its reductions cut short, where it has any."""
+        if not hasattr(translators, "LANGUAGES") or "c" not in self.calls:
+            return
+        from hpcagent_bench.corpus_check import reorderings
+
+        source = reorderings.TRUNCATED.source(self.kernel)
+        if source is None:
+            self.report.add("reject: truncated reduction", "n/a", "no loop is a reduction")
+            return
+        call = native_call(self.kernel, source, "c", extra=flags.QUICK)
+
+        def run(item: Answered) -> Arrays:
+            self.step(f"truncated reduction at {item.case}")
+            work = copies(item.drawn)
+            call(work, item.case.values)
+            return work
+
+        yield rejects.of_run("truncated reduction", run)
+
     def _single(self, item: Answered) -> Arrays:
         """The reference computed in single precision throughout."""
-        dtypes = self.kernel.dtypes("float32")
-        work = {name: array.astype(dtypes[name]) for name, array in item.drawn.items()}
+        halves = {"float64": np.float32, "complex128": np.complex64}
+        work = {
+            name: array.astype(halves.get(array.dtype.name, array.dtype))
+            for name, array in item.drawn.items()
+        }
         numpy_call(self.kernel)(work, item.case.values)
         return work
 
@@ -139,7 +174,7 @@ def check_kernel(
     except UserError as error:
         report.add("manifest", "failed", str(error))
         return report
-    digest = cache.key(kernel, accepts.hand_written(kernel, fixtures), static.clash(kernel, known_titles))
+    digest = cache.key(kernel, rewrites.hand_written(kernel, fixtures), static.clash(kernel, known_titles))
     known = cache.load(digest) if use_cache else None
     if known is not None:
         return known

@@ -100,7 +100,7 @@ def _hear(worker: _Worker) -> Report | None:
         return _lost(worker, f"took longer than {LIMIT_S:.0f} s")
     try:
         kind, value = worker.pipe.recv()
-    except EOFError:
+    except (EOFError, ConnectionResetError):
         worker.process.join()
         return _lost(worker, _death(worker.process.exitcode))
     if kind == "step":

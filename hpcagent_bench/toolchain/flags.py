@@ -35,6 +35,9 @@ REBUILDS: dict[str, tuple[str, tuple[str, ...]]] = {
 expects every tolerance to allow. -fassociative-math sums by vector lanes, as a blocked reduction does; clang
 gets no OpenMP, whose library it may lack and which sequential code does not use."""
 
+QUICK = ("-O1",)
+"""Added where a build's speed matters more than its result's."""
+
 LINKABLE = frozenset(
     {"m", "mvec", "pthread", "rt", "dl", "atomic", "gomp", "stdc++", "gfortran", "quadmath"}
     | {"blas", "lapack", "openblas", "tbb", "mimalloc"}
