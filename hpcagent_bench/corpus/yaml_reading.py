@@ -13,8 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from hpcagent_bench.errors import UserError, did_you_mean
 
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times as fast, where it was built
 
-class _UniqueKeys(yaml.SafeLoader):
+
+class _UniqueKeys(_Loader):  # type: ignore[misc, valid-type]
     """Plain YAML, except that a key written twice is an error instead of the last one winning."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -31,7 +33,8 @@ class _UniqueKeys(yaml.SafeLoader):
                 )
             if isinstance(key, str):
                 lines[key] = line
-        return super().construct_mapping(node, deep)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def load(path: Path) -> dict[str, Any]:
