@@ -70,7 +70,7 @@ def _ladder(kernel: Kernel, report: Report) -> None:
             report.add("sizes", "failed", f"{symbol} does not grow from S to XL: {steps}")
             return
         middle = round(math.sqrt(steps[1] * steps[3]))
-        if abs(steps[2] - middle) > 1:
+        if abs(steps[2] - middle) > 0.02 * middle:
             report.add(
                 "sizes", "note", f"L.{symbol} = {steps[2]}; the geometric middle of M and XL is {middle}"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from types import TracebackType
 
 from rich.console import Console
@@ -51,9 +52,9 @@ class Printer:
             return
         console = self._bar.console if self._bar.live.is_started and not self._bar.disable else self._out
         console.print(line(report))
-        for finding in report.findings:
-            if self._verbose or finding.status in ("failed", "note"):
-                console.print(detail(finding))
+        wanted = ("ok", "n/a", "failed", "note") if self._verbose else ("failed", "note")
+        for finding in merged([item for item in report.findings if item.status in wanted]):
+            console.print(detail(finding))
 
     def _summary(self) -> None:
         failed = sorted(report.kernel for report in self._done if not report.ok)
@@ -82,6 +83,19 @@ def line(report: Report) -> str:
     parts.append("cached" if report.cached else f"{report.seconds:.1f} s")
     verdict = "[green]ok    [/]" if report.ok else "[red]failed[/]"
     return f"{verdict} {report.kernel:<28} {', '.join(parts)}"
+
+
+def merged(findings: list[Finding]) -> list[Finding]:
+    """Neighbours that failed in the same words are told once: a construct no language covers."""
+    result: list[Finding] = []
+    for finding in findings:
+        last = result[-1] if result else None
+        if last and finding.status == last.status == "failed" and finding.detail == last.detail:
+            name = f"{last.check}, {finding.check.rpartition(': ')[2]}"
+            result[-1] = replace(last, check=name)
+        else:
+            result.append(finding)
+    return result
 
 
 def detail(finding: Finding) -> str:
