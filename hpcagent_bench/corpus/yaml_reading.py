@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from hpcagent_bench.errors import UserError, did_you_mean
 
@@ -54,8 +55,8 @@ def load(path: Path) -> dict[str, Any]:
 
 def explain(error: ValidationError, model: type[BaseModel], path: Path) -> UserError:
     """The first problem as one line: file, key, value, and what is allowed."""
-    first = error.errors()[0]
-    place = [str(part) for part in first["loc"] if not _names_a_type(str(part), first["loc"])]
+    first = _telling(error)
+    place = _place(first)
     key = ".".join(place) or "manifest"
     if first["type"] == "extra_forbidden":
         known = _keys_at(model, place[:-1])
@@ -66,6 +67,22 @@ def explain(error: ValidationError, model: type[BaseModel], path: Path) -> UserE
     if first["type"] == "value_error" or isinstance(first["input"], (dict, list)):
         return UserError(f"{path}: {key}: {message}")
     return UserError(f"{path}: {key} = {first['input']!r}: {message}")
+
+
+def _telling(error: ValidationError) -> ErrorDetails:
+    """The error to show: an unknown key if there is one, else the first place, at its deepest.
+
+    A union reports every form it tried: the form that got furthest is the one that was meant.
+    """
+    found = error.errors()
+    unknown = [e for e in found if e["type"] == "extra_forbidden"]
+    start = _place(found[0])
+    same = [e for e in found if _place(e)[: len(start)] == start]
+    return unknown[0] if unknown else max(same, key=lambda e: len(_place(e)))
+
+
+def _place(error: ErrorDetails) -> list[str]:
+    return [str(part) for part in error["loc"] if not _names_a_type(str(part), error["loc"])]
 
 
 def _names_a_type(part: str, place: tuple[int | str, ...]) -> bool:
