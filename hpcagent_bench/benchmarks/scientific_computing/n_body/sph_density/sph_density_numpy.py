@@ -19,29 +19,28 @@ def sph_density(density, mass, x, y, CELLS, FILL):
     place = np.empty(CELLS * CELLS, dtype=np.int64)
     order = np.empty(FILL * CELLS * CELLS, dtype=np.int64)
     home = np.empty(FILL * CELLS * CELLS, dtype=np.int64)
-    for p in range(FILL * CELLS * CELLS):
-        row = min(int(x[p] * CELLS), CELLS - 1)
-        column = min(int(y[p] * CELLS), CELLS - 1)
-        home[p] = row * CELLS + column
-        start[home[p] + 1] += 1
+    for i in range(FILL * CELLS * CELLS):
+        home[i] = min(int(x[i] * CELLS), CELLS - 1) * CELLS + min(int(y[i] * CELLS), CELLS - 1)
+        start[home[i] + 1] += 1
     for cell in range(CELLS * CELLS):
         place[cell] = start[cell]
         start[cell + 1] += start[cell]
-    for p in range(FILL * CELLS * CELLS):
-        order[place[home[p]]] = p
-        place[home[p]] += 1
+    for i in range(FILL * CELLS * CELLS):
+        order[place[home[i]]] = i
+        place[home[i]] += 1
 
-    for p in range(FILL * CELLS * CELLS):
-        total = 0.0
-        row = home[p] // CELLS
-        column = home[p] % CELLS
-        for near in range(max(row - 1, 0), min(row + 2, CELLS)):
-            first = start[near * CELLS + max(column - 1, 0)]
-            last = start[near * CELLS + min(column + 2, CELLS)]
-            for k in range(first, last):
-                other = order[k]
-                distance = np.sqrt((x[p] - x[other]) ** 2 + (y[p] - y[other]) ** 2)
-                q = 2.0 * CELLS * distance
-                if q < 2.0:
-                    total += mass[other] * spline(q)
-        density[p] = total * 40.0 * CELLS * CELLS / (7.0 * np.pi)
+    for cell in range(CELLS * CELLS):
+        row = cell // CELLS
+        column = cell % CELLS
+        for k in range(start[cell], start[cell + 1]):
+            p = order[k]
+            total = 0.0
+            for near in range(max(row - 1, 0), min(row + 2, CELLS)):
+                first = start[near * CELLS + max(column - 1, 0)]
+                last = start[near * CELLS + min(column + 2, CELLS)]
+                for m in range(first, last):
+                    other = order[m]
+                    square = (x[p] - x[other]) ** 2 + (y[p] - y[other]) ** 2
+                    if square * CELLS * CELLS < 1.0:
+                        total += mass[other] * spline(2.0 * CELLS * np.sqrt(square))
+            density[p] = total * 40.0 * CELLS * CELLS / (7.0 * np.pi)
