@@ -31,6 +31,14 @@ def test_draws_do_not_depend_on_the_build(tmp_path: Path, level: str) -> None:
             tuned(mine.ctypes.data, mine.size, 12345, lo, hi, fold, 2)
             getattr(plain, f"draw_uniform_{name}")(other.ctypes.data, other.size, 12345, lo, hi, fold, 1)
             assert mine.tobytes() == other.tobytes()
+        for lognormal in (0, 1):
+            tuned = getattr(native_helpers.library(), f"draw_normal_{name}")
+            slow = getattr(plain, f"draw_normal_{name}")
+            slow.argtypes = tuned.argtypes
+            shape = (lognormal, 0.7, 1.5, -2.0, 2.5, 0)
+            tuned(mine.ctypes.data, mine.size, 777, *shape, 2)
+            slow(other.ctypes.data, other.size, 777, *shape, 1)
+            assert mine.tobytes() == other.tobytes()
 
 
 def test_unaligned_memory_gets_the_same_values() -> None:
