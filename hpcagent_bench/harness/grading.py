@@ -100,7 +100,7 @@ class InputMeasurement:
         self.cell = cell
         self.protocol = protocol
         self.start_candidate = start_candidate
-        self.workspace_bytes = workspace_bytes
+        self.workspace_bytes = max(workspace_bytes, kernel.workspace_floor(cell.params))
         datatype = context.settings.service.datatype
         self.scalars = kernel.scalars(cell.params)
         layout = layout_for(context.binding(kernel), kernel.shapes(cell.params), kernel.dtypes(datatype))
