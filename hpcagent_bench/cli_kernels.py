@@ -42,8 +42,6 @@ def list_(
 
     Example: hpcagent-bench kernels list --track scientific_computing --level 2
     """
-    from rich.console import Console
-
     from hpcagent_bench.corpus import spec
     from hpcagent_bench.corpus_check import facts
     from hpcagent_bench.report import kernel_pages
@@ -61,7 +59,7 @@ def list_(
     if json_:
         print(json.dumps(rows, indent=1))
     else:
-        kernel_pages.print_list(rows, Console(highlight=False))
+        kernel_pages.print_list(rows, kernel_pages.console())
 
 
 def _only(rows: list[dict[str, Any]], key: str, wanted: str | int) -> list[dict[str, Any]]:
@@ -96,8 +94,6 @@ def show(
 
     Example: hpcagent-bench kernels show tsvc_2_s311
     """
-    from rich.console import Console
-
     from hpcagent_bench.corpus import spec
     from hpcagent_bench.corpus_check import facts
     from hpcagent_bench.report import kernel_pages
@@ -106,7 +102,7 @@ def show(
     if json_:
         print(json.dumps(page, indent=1))
     else:
-        kernel_pages.print_page(page, Console(highlight=False))
+        kernel_pages.print_page(page, kernel_pages.console())
 
 
 @app.command()

@@ -8,7 +8,7 @@ import numpy as np
 
 from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.precision import Tolerance, Ungradeable
-from hpcagent_bench.corpus_check.calls import Array, Arrays, Call, guarded_copies
+from hpcagent_bench.corpus_check.calls import Array, Arrays, Call, guarded_copies, identical
 from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle
 
 Step = Callable[[str], None]
@@ -67,15 +67,9 @@ def run(oracle: Oracle, call: Call, case: Case, drawn: Arrays) -> tuple[Arrays, 
     if broken is not None:
         return work, f"writes outside of {broken}"
     for name, array in drawn.items():
-        if name not in oracle.kernel.outputs and not _identical(array, work[name]):
+        if name not in oracle.kernel.outputs and not identical(array, work[name]):
             return work, f"changes {name}, which is no output"
     return work, ""
-
-
-def _identical(first: Array, second: Array) -> bool:
-    """Equal to the bit; compared as integers, which NaN does not disturb."""
-    word = np.uint64 if first.nbytes % 8 == 0 else np.uint8
-    return np.array_equal(first.reshape(-1).view(word), second.reshape(-1).view(word))
 
 
 def check(

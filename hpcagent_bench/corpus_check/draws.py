@@ -13,7 +13,8 @@ from hpcagent_bench import paths
 from hpcagent_bench.config import Sizes
 from hpcagent_bench.corpus import datatypes, fuzz, precision, sizing
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.corpus_check.calls import Arrays, Call, copies, numpy_call
+from hpcagent_bench.corpus_check.calls import Arrays, Call, copies, identical, numpy_call
+from hpcagent_bench.errors import UserError
 from hpcagent_bench.support.distributions import Variant
 from hpcagent_bench.support.distributions.hidden import HELD_OUT
 
@@ -136,6 +137,9 @@ class Oracle:
         drawn = draw(self.kernel, case)
         work = copies(drawn)
         self.call(work, case.values)
+        for name, before in drawn.items():
+            if name not in self.kernel.outputs and not identical(before, work[name]):
+                raise UserError(f"the reference changes {name}, which is no output")
         return Answered(case, drawn, {name: work[name] for name in self.kernel.outputs})
 
     @cached_property

@@ -30,10 +30,15 @@ def check_outputs(oracle: Oracle, answered: Sequence[Answered], report: Report) 
                 f"NaN or infinity at {bad.case}",
                 "restrict the domain of the inputs, or damp the recurrence (see wf_triangular)",
             )
-        elif all(value.size > 1 and (value == value.reshape(-1)[0]).all() for value in values):
+        elif _constant([value for value in values if value.size > 1]):
             report.add(f"lint: output {output}", "failed", "all elements are equal on every input")
         else:
             report.add(f"lint: output {output}", "ok")
+
+
+def _constant(values: Sequence[Array]) -> bool:
+    """Whether there are arrays and each holds one number throughout."""
+    return bool(values) and all((value == value.reshape(-1)[0]).all() for value in values)
 
 
 def check_influence(oracle: Oracle, call: Call, answered: Sequence[Answered], report: Report) -> None:
@@ -71,6 +76,8 @@ def check_draws(kernel: Kernel, answered: Iterable[Answered], report: Report) ->
     for item in answered:
         for name, array in item.drawn.items():
             seen[name] |= set(shortcuts(array))
+    for name in kernel.outputs:
+        seen[name].discard("constant")  # what an output starts from may be zero throughout
     for name, found in seen.items():
         bad = found - _declared(kernel, name)
         if bad:

@@ -17,8 +17,8 @@ from pathlib import Path
 from hpcagent_bench.corpus_check.findings import Report
 from hpcagent_bench.corpus_check.static import corpus_titles
 
-LIMIT_S = 600.0
-"""The longest one kernel's checks may take."""
+LIMIT_S = 300.0
+"""The longest one step of a kernel's checks may take: one call, one compilation."""
 
 _THREADS = "3"
 """Threads of threaded reductions: more than one, and no divisor of the sizes."""
@@ -36,9 +36,13 @@ class _Worker:
     deadline: float = field(default=0.0)
 
     def give(self, kernel: str) -> None:
-        self.kernel, self.step = kernel, "loading"
-        self.deadline = time.monotonic() + LIMIT_S
+        self.kernel = kernel
+        self.begin("loading")
         self.pipe.send(kernel)
+
+    def begin(self, step: str) -> None:
+        self.step = step
+        self.deadline = time.monotonic() + LIMIT_S
 
     def end(self) -> None:
         self.pipe.close()
@@ -104,7 +108,7 @@ def _hear(worker: _Worker) -> Report | None:
         worker.process.join()
         return _lost(worker, _death(worker.process.exitcode))
     if kind == "step":
-        worker.step = value
+        worker.begin(value)
         return None
     return Report.from_json(value)
 

@@ -1,4 +1,4 @@
-"""What can be said about a kernel without running it: titles, sizes, bytes."""
+"""What can be said about a kernel without running it, beyond what loading it checks: titles and sizes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,11 @@ from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check.findings import Report
 from hpcagent_bench.errors import UserError
 
-BYTE_CEILING = 4 * 2**30
-"""Arrays of one input at XL: a judge holds several copies of them beside the submission's."""
-
 
 def check(kernel: Kernel, titles: Mapping[str, tuple[str, str]], report: Report) -> None:
     """``titles`` gives name and short name of every kernel of the corpus."""
     _titles(kernel, titles, report)
     _ladder(kernel, report)
-    taken = kernel.input_bytes(kernel.presets["XL"])
-    if taken > BYTE_CEILING:
-        report.add(
-            "bytes", "failed", f"XL takes {taken / 2**30:.2f} GiB, the ceiling is 4 GiB", "lower the XL sizes"
-        )
-    else:
-        report.add("bytes", "ok", f"XL takes {taken / 2**30:.2f} GiB")
 
 
 def _titles(kernel: Kernel, titles: Mapping[str, tuple[str, str]], report: Report) -> None:

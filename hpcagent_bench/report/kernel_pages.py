@@ -12,6 +12,12 @@ from rich.table import Table
 from hpcagent_bench.corpus.manifest import PRESETS
 
 
+def console() -> Console:
+    """Standard output: a terminal's width for tables, wide ones in a file, and text as long as it is."""
+    plain = Console(highlight=False, soft_wrap=True)
+    return plain if plain.is_terminal else Console(highlight=False, soft_wrap=True, width=160)
+
+
 def print_list(rows: Sequence[dict[str, Any]], console: Console) -> None:
     """A table of kernels, one a row."""
     table = Table(box=None, pad_edge=False)
