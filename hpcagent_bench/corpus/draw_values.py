@@ -71,10 +71,10 @@ def _fill_parts(parts: Array, rule: Law, key: int, threads: int) -> None:
         _draw(parts, rule, key, threads, datatypes.dtype_name(parts.dtype))
         return
     single = np.empty(min(parts.size, _CHUNK), np.float32)
+    name = datatypes.dtype_name(parts.dtype)
     for chunk in range(-(-parts.size // _CHUNK)):
         target = parts[chunk * _CHUNK : (chunk + 1) * _CHUNK]
         part = single[: target.size]
-        name = datatypes.dtype_name(parts.dtype)
         _draw(part, rule, (key + chunk * _GOLDEN) % 2**64, threads, name)
         if rule.sign in (
             "positive",
@@ -82,7 +82,15 @@ def _fill_parts(parts: Array, rule: Law, key: int, threads: int) -> None:
         ):  # single precision reaches below the format's smallest number
             least = datatypes.smallest_normal(name)
             part[np.abs(part) < least] = least if rule.sign == "positive" else -least
-        target[:] = part
+        _narrow(part, target, name, threads)
+
+
+def _narrow(single: Array, target: Array, format_name: str, threads: int) -> None:
+    """Round single precision, all within the format's range, into ``target``."""
+    bias = 1 - round(math.log2(datatypes.smallest_normal(format_name)))
+    mantissa, bits = datatypes.digits(format_name) - 1, 8 * target.dtype.itemsize
+    place = (single.ctypes.data, target.ctypes.data, target.size)
+    native_helpers.library().narrow_f32(*place, bits, mantissa, bias, threads)
 
 
 def _draw(parts: Array, rule: Law, key: int, threads: int, format_name: str) -> None:

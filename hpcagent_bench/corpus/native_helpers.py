@@ -57,6 +57,7 @@ _SIGNATURES = {
     "draw_uniform_f32": _UNIFORM,
     "draw_normal_f64": _NORMAL,
     "draw_normal_f32": _NORMAL,
+    "narrow_f32": (None, (_POINTER, _POINTER, _COUNT, _INT, _INT, _INT, _INT)),
     **{f"draw_integers_i{bits}": _INTEGERS for bits in (64, 32, 16, 8)},
     "draw_offsets_i64": _OFFSETS,
     "draw_offsets_i32": _OFFSETS,

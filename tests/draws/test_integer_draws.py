@@ -90,6 +90,14 @@ def test_the_widest_unsigned_interval(make_kernel: Maker) -> None:
         draw(make_kernel(i=f"{{shape: N, dtype: uint64, domain: [0, {2**64 - 1}]}}"))
 
 
+def test_spans_that_reject_many_words_stay_even(make_kernel: Maker) -> None:
+    for span in (3 * 2**30, 2**32, 3 * 2**33):  # a quarter of the half words is rejected; none; whole words
+        drawn = draw(make_kernel(i=f"{{shape: N, dtype: int64, domain: [-5, {span - 6}]}}"), 200_000)
+        counts = np.bincount((drawn + 5) * 100 // span, minlength=100)
+        assert counts.size == 100
+        assert stats.chisquare(counts).pvalue > 1e-4
+
+
 def test_an_interval_that_is_empty_at_some_size_is_refused(make_kernel: Maker) -> None:
     kernel = make_kernel(i="{shape: N, dtype: int64, domain: [0, 'N - 2']}")
     assert set(draw(kernel, 2).tolist()) == {0}

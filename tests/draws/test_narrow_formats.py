@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hpcagent_bench.corpus import datatypes, fuzz, precision
+from hpcagent_bench.corpus import datatypes, draw_values, fuzz, precision
 from hpcagent_bench.corpus.precision import Tolerance
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.support.distributions import Variant, hidden
@@ -60,6 +60,20 @@ def test_a_narrow_draw_is_the_rounded_single_one(make_kernel: Maker, datatype: s
 
 
 @pytest.mark.parametrize("datatype", TYPES)
+def test_rounding_agrees_with_ml_dtypes_everywhere(datatype: str) -> None:
+    """Every number of the format, the middles between neighbours, and a step to either side of those."""
+    dtype = np.dtype(TYPES[datatype])
+    numbers = np.arange(2 ** (8 * dtype.itemsize), dtype=f"u{dtype.itemsize}").view(dtype).astype(np.float32)
+    exact = np.sort(numbers[np.isfinite(numbers)])
+    middles = (exact[:-1] / 2 + exact[1:] / 2).astype(np.float32)
+    sides = [np.nextafter(middles, np.float32(end), dtype=np.float32) for end in (-np.inf, np.inf)]
+    single = np.concatenate([exact, middles, *sides])
+    rounded = np.empty(single.size, dtype)
+    draw_values._narrow(single, rounded, datatype, 2)
+    assert rounded.tobytes() == single.astype(dtype).tobytes()
+
+
+@pytest.mark.parametrize("datatype", TYPES)
 def test_a_strict_domain_has_no_zero(make_kernel: Maker, datatype: str) -> None:
     tiny = Variant("tiny", "normal", 2.0**-9)  # rounds to zero in eight bits unless it is kept away
     for domain, sign in (("positive", 1), ("negative", -1)):
@@ -78,9 +92,9 @@ def test_comparison_agrees_with_isclose(datatype: str, data: st.DataObject) -> N
         data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=count, max_size=count)) for _ in "ae"
     ]
     a, e = (np.array(p, f"u{bits // 8}").view(TYPES[datatype]) for p in patterns)
-    if data.draw(st.booleans()):
-        a = (e.astype(np.float32) * np.float32(1.05)).astype(TYPES[datatype])
+    near = data.draw(st.booleans())
     with np.errstate(invalid="ignore"):
+        a = (e.astype(np.float32) * np.float32(1.05)).astype(TYPES[datatype]) if near else a
         wide = a.astype(np.float64), e.astype(np.float64)
         close = np.isclose(*wide, limits.rtol, limits.atol, equal_nan=True)
     found = precision.compare(

@@ -39,6 +39,15 @@ def test_draws_do_not_depend_on_the_build(tmp_path: Path, level: str) -> None:
             tuned(mine.ctypes.data, mine.size, 777, *shape, 2)
             slow(other.ctypes.data, other.size, 777, *shape, 1)
             assert mine.tobytes() == other.tobytes()
+    for bits in (64, 32, 16, 8):
+        tuned = getattr(native_helpers.library(), f"draw_integers_i{bits}")
+        slow = getattr(plain, f"draw_integers_i{bits}")
+        slow.argtypes = tuned.argtypes
+        whole, same = np.zeros(70_003, f"i{bits // 8}"), np.zeros(70_003, f"i{bits // 8}")
+        for span in (2, 100, 3 * 2**30, 3 * 2**40):
+            tuned(whole.ctypes.data, whole.size, 99, -1, span, 2)
+            slow(same.ctypes.data, same.size, 99, -1, span, 1)
+            assert whole.tobytes() == same.tobytes()
 
 
 def test_unaligned_memory_gets_the_same_values() -> None:
