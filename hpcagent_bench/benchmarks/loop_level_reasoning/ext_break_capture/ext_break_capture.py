@@ -3,7 +3,7 @@
 import numpy as np
 
 LIMIT = 1000.0
-BLOCK = 1 << 20
+BLOCK = 1 << 15  # stays in the cache of a core
 
 
 def initialize(LEN_1D, K, datatype, rng, structure_rng):
@@ -17,10 +17,14 @@ def initialize(LEN_1D, K, datatype, rng, structure_rng):
     first = LEN_1D - 1 - before_end
     head = first if first >= 0 else LEN_1D
     a = np.empty(LEN_1D, datatype)
+    room, mirrored = np.empty(BLOCK), np.empty(BLOCK)
     for start in range(0, LEN_1D, BLOCK):
-        block = rng.uniform(-LIMIT, LIMIT, min(BLOCK, LEN_1D - start))
+        block = room[: LEN_1D - start]
+        rng.random(out=block)
+        block *= 2.0 * LIMIT
+        block -= LIMIT
         below = block[: max(0, head - start)]
-        np.minimum(below, 2.0 * K - below, out=below)
+        np.minimum(below, np.subtract(2.0 * K, below, out=mirrored[: below.size]), out=below)
         a[start : start + block.size] = block
     if first >= 0:
         a[first] = rng.uniform(0.5 * (K + LIMIT), LIMIT)
