@@ -99,7 +99,7 @@ class Service:
     input_mode: str = _one_of("source", "source", "py-binding", "library", "any")
     submit_feedback: str = _one_of("verdict", "verdict", "full")
     score_enabled: bool = True
-    datatype: str = _one_of("float64", "float64", "float32")
+    datatype: str = _one_of("float64", "float64", "float32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2")
     oracle: str = "auto"
     max_body_mb: int = 8
 
