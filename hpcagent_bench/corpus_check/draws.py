@@ -105,15 +105,19 @@ def _shapes(kernel: Kernel) -> Iterator[tuple[str, dict[str, int]]]:
         yield "sizes " + "/".join(map(str, mixed.values())), {**small, **mixed}
 
 
-def laptop(kernel: Kernel) -> dict[str, int]:
-    """The sizes of the laptop rung."""
+def laptop(kernel: Kernel, part: int = 1) -> dict[str, int]:
+    """The sizes of the laptop rung, or of one with a ``part``-th of its bytes."""
     text = (paths.conf_root() / "sizes" / "laptop.yaml").read_text(encoding="utf-8")
-    return sizing.rung(kernel, Sizes(**yaml.safe_load(text)))
+    rung = Sizes(**yaml.safe_load(text))
+    if part > 1:
+        taken = kernel.input_bytes(sizing.rung(kernel, rung))
+        rung = Sizes(rung.name, max(taken // part, kernel.input_bytes(kernel.presets["S"])))
+    return sizing.rung(kernel, rung)
 
 
-def laptop_cases(kernel: Kernel) -> list[Case]:
+def laptop_cases(kernel: Kernel, part: int = 1) -> list[Case]:
     """One input a configuration at the laptop rung; the declared distribution and the widest take turns."""
-    sizes = laptop(kernel)
+    sizes = laptop(kernel, part)
     variants = (None, HELD_OUT[3])
     return [
         Case(tuple(sorted({**sizes, **config}.items())), variants[i % 2], SEEDS[0], f"laptop {config or ''}")
