@@ -64,7 +64,7 @@ def fill(
         raise ValueError(f"{kernel.name}: arrays {sorted(arrays)} where {sorted(shapes)} are declared")
     for name, array in arrays.items():
         _check_target(kernel.name, name, array, shapes[name])
-    precision = datatype or run_precision(kernel, arrays)
+    precision = datatypes.parse(datatype) if datatype else run_precision(kernel, arrays)
     if kernel.initializer is not None:
         variant = None
     made: Mapping[str, Array] | None = None
@@ -76,7 +76,8 @@ def fill(
         if array.dtype.kind in "iub" and structural_from is not None:
             np.copyto(array, structural_from[name], casting="no")
         elif name in kernel.manifest.init.made_by_function:
-            made = made or _made(kernel, params, precision, value_seed, structural_seed)
+            names = [n for n in kernel.manifest.init.made_by_function if n in arrays]
+            made = made or _made(kernel, params, precision, (value_seed, structural_seed), names)
             np.copyto(array, made[name], casting="no")
         else:
             _fill_declared(kernel, name, array, params, keys, threads, variant)
@@ -99,12 +100,14 @@ def run_precision(kernel: Kernel, arrays: Mapping[str, Array]) -> str:
 
 
 def _made(
-    kernel: Kernel, params: Mapping[str, int | float], precision: str, value_seed: int, structural_seed: int
+    kernel: Kernel,
+    params: Mapping[str, int | float],
+    precision: str,
+    seeds: tuple[int, int],
+    names: list[str],
 ) -> dict[str, Array]:
-    value_key = _digest("values", value_seed, "initialize")
-    return initializers.make(
-        kernel, params, precision, value_key, _digest("structural", structural_seed, "initialize")
-    )
+    keys = _digest("values", seeds[0], "initialize"), _digest("structural", seeds[1], "initialize")
+    return initializers.wanted(kernel, params, precision, keys, names)
 
 
 def _fill_declared(

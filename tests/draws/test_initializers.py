@@ -106,6 +106,22 @@ def test_the_function_is_called_only_for_what_it_makes(make: Maker) -> None:
         draw(kernel)
 
 
+def test_inputs_then_outputs_of_one_draw_take_one_call(make: Maker, tmp_path: Path) -> None:
+    count = f"    open({str(tmp_path / 'calls')!r}, 'a').write('x')\n    half"
+    kernel = make(CODE.replace("    half", count, 1))
+    options: dict[str, Any] = {"structural_seed": 2, "threads": 1}
+    for value in (1, 5):
+        together = draw(kernel, value=value)
+        (tmp_path / "calls").unlink()
+        first, later = {"spd": np.empty((12, 12))}, {"order": np.empty(12, np.int32), "out": np.empty(12)}
+        fuzz.fill(kernel, first, {"N": 12}, value_seed=value, **options)
+        for _ in range(2):  # each side's own buffers
+            fuzz.fill(kernel, later, {"N": 12}, value_seed=value, datatype="float64", **options)
+            for name, array in {**first, **later}.items():
+                assert array.tobytes() == together[name].tobytes()
+        assert (tmp_path / "calls").read_text() == "x"
+
+
 def test_without_output_args_it_makes_every_array_in_the_manifests_order(make: Maker) -> None:
     manifest = MANIFEST.replace("  output_args: [spd, order]\n", "")
     code = """\
