@@ -29,7 +29,6 @@ REBUILDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gcc uncontracted": ("gcc", ("-ffp-contract=off",)),
     "gcc reassociated": ("gcc", ("-fassociative-math",)),
     "clang": ("llvm", ("-fno-openmp",)),
-    "clang uncontracted": ("llvm", ("-fno-openmp", "-ffp-contract=off")),
 }
 """Other honest builds of a sequential reference, by compiler family and extra flags: what the corpus gate
 expects every tolerance to allow. -fassociative-math sums by vector lanes, as a blocked reduction does; clang
