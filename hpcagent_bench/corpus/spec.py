@@ -258,24 +258,25 @@ def _configs(declared: Manifest, path: Path) -> tuple[dict[str, Number], ...]:
     clash = set(rows[0]) & set(declared.sizes["XL"])
     if clash:
         raise UserError(f"{path}: '{min(clash)}' is a size and a knob", "keep one of the two")
-    kept = []
+    kept, broken = [], None
     for row in rows:
         try:
             broken = _violated(declared, row)
         except UserError as error:
             raise UserError(f"{path}: constraints: {error}") from None
         if broken and curated:
-            raise UserError(f"{path}: config row {row} violates constraint '{broken}'")
+            raise UserError(f"{path}: config row {row} violates constraint {broken}")
         if not broken:
             kept.append(row)
     if not kept:
-        raise UserError(f"{path}: no configuration satisfies the constraints")
+        raise UserError(f"{path}: no configuration satisfies constraint {broken}")
     return tuple(kept)
 
 
 def _violated(declared: Manifest, row: Mapping[str, Number]) -> str | None:
+    """The constraint, and the preset, that a configuration breaks."""
     for constraint in declared.constraints:
-        for sizes in declared.sizes.values():
+        for preset, sizes in declared.sizes.items():
             if not expressions.truth(constraint, {**declared.init.scalars, **sizes, **row}):
-                return constraint
+                return f"'{constraint}' at preset {preset}"
     return None
