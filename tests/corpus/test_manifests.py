@@ -117,7 +117,11 @@ REFUSED = {
     "knob and size": ({"config": {"N": {"value": 2}}}, "'N' is a size and a knob"),
     "curated row": (
         {"config": [{"K": 3}], "constraints": ["K < 2"]},
-        "config row {'K': 3} violates constraint",
+        "config row {'K': 3} violates constraint 'K < 2' at preset S",
+    ),
+    "constraint at one preset": (
+        {"constraints": ["N < 64"]},
+        "no configuration satisfies constraint 'N < 64' at preset XL",
     ),
     "long name": ({"name": "A Name Longer Than That"}, "add short-name"),
     "constraint": ({"constraints": ["N < M"]}, "constraints: expression 'N < M' reads 'M'"),
