@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from hpcagent_bench.corpus_check import agreement, draws
 from hpcagent_bench.corpus_check.agreement import Step
 from hpcagent_bench.corpus_check.calls import Array, Call, NotBuilt, copies
@@ -28,6 +30,7 @@ _TOO_NARROW = (
     "an honest rewrite leaves the band: set conditioning_atol or conditioning_rtol in the manifest, "
     "with the reasoning beside it, or condition the computation better"
 )
+_GROWS = "it overflows at large sizes: restrict the domain of the inputs or damp the recurrence"
 _APART = "the judge's references disagree at a timed size: see hpcagent-bench kernels emit"
 
 
@@ -126,6 +129,9 @@ def _at_laptop(
         step(f"c at {case}")
         seconds, item = _reference(oracle, reference, case)
         slowest = max(slowest, seconds)
+        for name, values in item.expected.items():
+            if not np.isfinite(values).all():
+                report.add(f"laptop: output {name}", "failed", f"NaN or infinity at {case}", _GROWS)
         for trial in languages:
             trial.run(oracle, item, step)
         if index == 0 and moving:

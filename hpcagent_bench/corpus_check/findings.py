@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -51,7 +52,12 @@ class Report:
         self.findings.append(Finding(check, status, detail, hint, share))
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "ok": self.ok}
+        """Plain data; an infinite share becomes None, which JSON can say."""
+        findings = [asdict(finding) for finding in self.findings]
+        for finding in findings:
+            if finding["share"] is not None and not math.isfinite(finding["share"]):
+                finding["share"] = None
+        return {**vars(self), "findings": findings, "ok": self.ok}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Report:

@@ -21,7 +21,6 @@ from hpcagent_bench.corpus_check.calls import (
     copies,
     native_call,
     numba_call,
-    numpy_call,
 )
 from hpcagent_bench.corpus_check.draws import Answered, Oracle
 from hpcagent_bench.corpus_check.findings import Finding, Report
@@ -64,7 +63,7 @@ class Gate:
                 self.step("influence of the inputs")
                 lint.check_influence(self.oracle, self.calls["c"], small, self.report)
             self._rejects(small)
-            if self.report.ok:
+            if set(self.calls) == set(LANGUAGES):
                 accepts.check(self.oracle, self.calls, small, self.report, self.step, self.fixtures)
         self.report.seconds = time.monotonic() - started
         return self.report
@@ -139,14 +138,21 @@ class Gate:
 
         yield rejects.of_run("truncated reduction", run)
 
-    def _single(self, item: Answered) -> Arrays:
+    def _single(self, item: Answered) -> Arrays | None:
         """The reference computed in single precision throughout."""
         halves = {"float64": np.float32, "complex128": np.complex64}
         work = {
             name: array.astype(halves.get(array.dtype.name, array.dtype))
             for name, array in item.drawn.items()
         }
-        numpy_call(self.kernel)(work, item.case.values)
+        try:
+            self.oracle.call(work, item.case.values)
+        except (
+            ArithmeticError,
+            ValueError,
+            IndexError,
+        ):  # as a submission's crash would be, no answer at all
+            return None
         return work
 
 

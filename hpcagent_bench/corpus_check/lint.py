@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle, draw
 from hpcagent_bench.corpus_check.findings import Report
 
 _ENOUGH = 8  # elements below which a random draw may be sorted or symmetric by chance
+_SAME_MEAN = 1e-12  # of the largest value: means of different draws that are this near were made so
 STRUCTURAL = ("well_conditioned", "near_singular", "stable", "unstable")
 
 
@@ -66,8 +67,8 @@ def _changes(kernel: Kernel, call: Call, item: Answered, name: str) -> bool:
     return any(not np.array_equal(work[output], item.expected[output]) for output in kernel.outputs)
 
 
-def check_draws(kernel: Kernel, answered: Iterable[Answered], report: Report) -> None:
-    """No array comes sorted, constant, symmetric, or as the identity permutation, unless it must.
+def check_draws(kernel: Kernel, answered: Sequence[Answered], report: Report) -> None:
+    """No array comes sorted, constant, symmetric, of constant mean, or as the identity, unless it must.
 
     What must is declared: ``dist: offsets`` and the structural distributions of matrices, or
     ``taxonomy: {structure: {A: symmetric}}`` where the mathematics demands the property.
@@ -76,6 +77,8 @@ def check_draws(kernel: Kernel, answered: Iterable[Answered], report: Report) ->
     for item in answered:
         for name, array in item.drawn.items():
             seen[name] |= set(shortcuts(array))
+    for name in _of_constant_mean(answered):
+        seen[name].add("constant mean")
     for name in kernel.outputs:
         seen[name].discard("constant")  # what an output starts from may be zero throughout
     for name, found in seen.items():
@@ -92,6 +95,18 @@ def check_draws(kernel: Kernel, answered: Iterable[Answered], report: Report) ->
             report.add(
                 f"lint: draw of {name}", "ok", ", ".join(f"{what} by nature" for what in sorted(found))
             )
+
+
+def _of_constant_mean(answered: Sequence[Answered]) -> set[str]:
+    """Arrays of reals that have the same mean, but not the same values, in every draw of their sizes."""
+    means: dict[tuple[str, object], list[float]] = {}
+    for item in answered:
+        for name, array in item.drawn.items():
+            if array.dtype.kind == "f" and array.size >= _ENOUGH and array.min() < array.max():
+                scale = float(np.abs(array).max())
+                mean = float(array.mean(dtype=np.float64)) / scale
+                means.setdefault((name, item.case.params), []).append(mean)
+    return {name for (name, _), all_ in means.items() if len(all_) > 1 and max(all_) - min(all_) < _SAME_MEAN}
 
 
 def shortcuts(array: Array) -> list[str]:

@@ -92,7 +92,11 @@ def test_emit(kernels: Kernels, tmp_path: Path) -> None:
 
 
 WRONG = {
-    ("list", "--track", "loops"): "--track loops: no kernel has it; valid: loop_level_reasoning, scientific_computing",
+    (
+        "list",
+        "--track",
+        "loops",
+    ): "--track loops: no kernel has it; valid: loop_level_reasoning, scientific_computing",
     ("list", "--dwarf", "structured_grid"): "did you mean 'structured_grids'?",
     ("list", "--tag", "llr4"): "did you mean 'llr40'?",
     ("show", "tsvc_2_vtvt"): "kernel 'tsvc_2_vtvt' does not exist; did you mean 'tsvc_2_vtvtv'?",
@@ -106,7 +110,12 @@ WRONG = {
     ("new", "while"): "'while' cannot be a kernel's name",
     ("new", "wave", "--track", "scientific_computing"): "needs --dwarf; one of dense_linear_algebra,",
     ("new", "wave", "--dwarf", "grids"): "--dwarf grids: not known; valid: branch_and_bound,",
-    ("new", "wave", "--track", "loops"): "--track loops: no kernels can be added there; valid: loop_level_reasoning,",
+    (
+        "new",
+        "wave",
+        "--track",
+        "loops",
+    ): "--track loops: no kernels can be added there; valid: loop_level_reasoning,",
 }
 
 

@@ -124,6 +124,7 @@ def test_an_output_that_proves_nothing(body, checks, plant, check):
 SHORTCUTS = {
     "sorted": "a = np.sort(rng.uniform(-1.0, 1.0, N))",
     "constant": "a = np.full(N, 3.0)",
+    "constant mean": "a = rng.uniform(-1.0, 1.0, N)\n    a -= a.mean()",
 }
 
 
