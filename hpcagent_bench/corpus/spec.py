@@ -276,7 +276,8 @@ def _configs(declared: Manifest, path: Path) -> tuple[dict[str, Number], ...]:
 def _violated(declared: Manifest, row: Mapping[str, Number]) -> str | None:
     """The constraint, and the preset, that a configuration breaks."""
     for constraint in declared.constraints:
-        for preset, sizes in declared.sizes.items():
-            if not expressions.truth(constraint, {**declared.init.scalars, **sizes, **row}):
+        for preset in manifest.PRESETS:
+            values = {**declared.init.scalars, **declared.sizes[preset], **row}
+            if not expressions.truth(constraint, values):
                 return f"'{constraint}' at preset {preset}"
     return None
