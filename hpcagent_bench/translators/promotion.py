@@ -88,6 +88,8 @@ def convert(operand: Operand, dtype: str) -> ir.Expr:
     expr = operand.expr
     if isinstance(expr, ir.Const):
         return constant(expr.value, dtype)
+    if ir.is_complex(expr.dtype) and not ir.is_complex(dtype):
+        raise Mismatch(f"a complex number as {dtype}")
     return expr if expr.dtype == dtype else ir.Cast(expr, dtype)
 
 
@@ -105,7 +107,7 @@ def constant(value: bool | int | float | complex, dtype: str) -> ir.Const:
             if not limits.min <= int(value) <= limits.max:
                 raise Mismatch(f"{value} as {dtype}")
             return ir.Const(int(value), dtype)
-    raise Mismatch(f"{value} as {dtype}")
+    raise Mismatch(f"a complex number as {dtype}")
 
 
 def cast(operand: Operand, dtype: str) -> Operand:
