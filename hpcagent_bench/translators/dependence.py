@@ -198,6 +198,8 @@ def _same_cell(first: Access, second: Access, site: Site, found: Survey) -> Redu
         return None
     if any(found.values[name].number >= site.first for axis in first.index for name in axis.names):
         return None
+    if any(ir.reads(axis) & ir.assigned(site.loop.body) for axis in first.written):
+        return None  # the element could not be named outside the loop
     return Reduction(first.array, first.update, first.written)
 
 
@@ -225,19 +227,17 @@ def _told(early: Access, late: Access, var: str, distance: int, certain: bool) -
     that = "" if here == there else f" as {there}"
     where = f" in line {early.line}" if early.line != late.line else ""
     if early.store and not late.store:
-        verb = "read" if may else "reads"
-        stores = f"an earlier iteration of {var} {'may store' if may else 'stores'}{that}{where}"
-        return _Conflict(0, f"line {late.line} {verb.rstrip('s') + 's'} {here}, which {stores}{far}")
+        reads = f"line {late.line} {may}{'read' if may else 'reads'} {here}"
+        return _Conflict(0, f"{reads}, which an earlier iteration of {var} stores{that}{where}{far}")
     if late.store and not early.store:
         overwrites = f"a later iteration of {var} {may}{'overwrite' if may else 'overwrites'}"
         where = f" in line {late.line}" if early.line != late.line else ""
         return _Conflict(1, f"line {early.line} reads {there}, which {overwrites}{where}{far}")
+    stores = "may store" if may else "stores"
     if early is late:
-        verb = "store" if may else "stores"
-        return _Conflict(2, f"line {late.line} {may}{verb} {here} in more than one iteration of {var}{far}")
-    verb = "store" if may else "stores"
+        return _Conflict(2, f"line {late.line} {stores} {here} in more than one iteration of {var}{far}")
     return _Conflict(
-        2, f"line {late.line} {may}{verb} {here}, which another iteration of {var} stores{that}{where}{far}"
+        2, f"line {late.line} {stores} {here}, which another iteration of {var} stores{that}{where}{far}"
     )
 
 

@@ -35,7 +35,7 @@ _RUN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def parse(text: str, arrays: dict[str, int], local: Iterable[str] = ()) -> ir.Function:
-    """The body of a function over ``arrays`` (name to rank) and the sizes N, M; ``local`` ones are its own."""
+    """A function over ``arrays`` (name to rank) and the sizes N and M; ``local`` ones are its own."""
     reader = _Reader(arrays)
     body = reader.block(ast.parse(text).body)
     shape = (ir.Name("N", "int64"), ir.Name("M", "int64"), ir.Name("N", "int64"))

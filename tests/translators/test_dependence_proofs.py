@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import itertools
 
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
@@ -116,7 +116,7 @@ def statements(draw, open_, depth):
             index = INDICES[len(open_)]
             inner = [*open_, index]
             lines = draw(st.lists(statements(inner, depth + 1), min_size=1, max_size=3))
-            return [f"{pad}for {index} in {draw(ranges(open_))}:", *sum(lines, [])]
+            return [f"{pad}for {index} in {draw(ranges(open_))}:", *itertools.chain(*lines)]
         case _:
             lines = [f"{pad}if {draw(conditions(open_))}:", *draw(statements(open_, depth + 1))]
             if draw(st.booleans()):
@@ -129,7 +129,7 @@ def nests(draw):
     lines = ["s = 1", "t = 2"]
     for _ in range(draw(st.integers(1, 2))):
         body = draw(st.lists(statements(["i"], 1), min_size=1, max_size=3))
-        lines += [f"for i in {draw(ranges([]))}:", *sum(body, [])]
+        lines += [f"for i in {draw(ranges([]))}:", *itertools.chain(*body)]
     return "\n".join([*lines, "x[0] = s" if draw(st.booleans()) else "x[1] = t"])
 
 
