@@ -12,8 +12,10 @@ import ast
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.translators import bounds, ir
 from hpcagent_bench.translators.helpers import FunctionReader, Helpers, names, plain_parameters
+from hpcagent_bench.translators.knowledge import Knowledge
 from hpcagent_bench.translators.reading import Unsupported, text
 from hpcagent_bench.translators.steps import settings
+from hpcagent_bench.translators.sums import ONE, ZERO, minus, number
 
 __all__ = ["Unsupported", "translate"]
 
@@ -26,15 +28,18 @@ def translate(kernel: Kernel, datatype: str = "float64") -> ir.Function:
     function, reader.helpers = _module(reader, tree)
     plain_parameters(reader, function)
     reader.taken = {*names(function), *reader.helpers.functions}
-    body = reader.settle(function.body, settings(kernel))
+    arguments = settings(kernel)
+    reader.known = Knowledge(arguments, frozenset(kernel.size_symbols), elements=_elements(kernel, reader))
+    body = reader.settle(function.body, arguments)
     if body and isinstance(body[-1], ir.Return):
         body = body[:-1]
+    arrays, locals_, body = _pruned(reader, body)
     translated = ir.Function(
         name=function.name,
         arg_order=kernel.arg_order,
-        arrays=reader.arrays,
+        arrays=arrays,
         scalars={name: operand.dtype for name, operand in reader.scalars.items()},
-        locals={name: dtype for name, (dtype, _) in reader.locals.items()},
+        locals=locals_,
         body=body,
         helpers=_used(reader.helpers.made, body),
     )
@@ -48,6 +53,28 @@ class _KernelReader(FunctionReader):
     def restart(self, taken: frozenset[str]) -> None:
         super().restart(taken)
         self.helpers.restart()
+
+
+def _elements(kernel: Kernel, reader: FunctionReader) -> dict[str, tuple[ir.Expr | None, ir.Expr | None]]:
+    """Lowest and highest value of the elements of integer arguments that the kernel does not write."""
+    found: dict[str, tuple[ir.Expr | None, ir.Expr | None]] = {}
+    for name, declared in kernel.arrays.items():
+        array = reader.arrays[name]
+        if name in kernel.outputs or not ir.is_integer(array.dtype):
+            continue
+        if isinstance(declared.domain, tuple):
+            low, high = (_end(reader, end) for end in declared.domain)
+            found[name] = low, high
+        elif declared.domain in ("nonneg", "positive") or declared.domain is None:
+            last = minus(array.shape[0], ONE) if declared.domain is None and len(array.shape) == 1 else None
+            found[name] = ZERO, last
+    return found
+
+
+def _end(reader: FunctionReader, end: object) -> ir.Expr | None:
+    if isinstance(end, str):
+        return reader.integer(ast.parse(end, mode="eval").body)
+    return number(int(end)) if isinstance(end, (int, float)) and end == int(end) else None
 
 
 def _module(reader: FunctionReader, tree: ast.Module) -> tuple[ast.FunctionDef, Helpers]:
@@ -65,6 +92,19 @@ def _module(reader: FunctionReader, tree: ast.Module) -> tuple[ast.FunctionDef, 
                 hint = "only `import numpy as np` and functions may stand there"
                 raise reader.refusal(node, f"'{text(node)}' beside the function", hint)
     return functions.pop(reader.kernel.function), Helpers(functions)
+
+
+def _pruned(
+    reader: _KernelReader, body: tuple[ir.Stmt, ...]
+) -> tuple[dict[str, ir.Array], dict[str, str], tuple[ir.Stmt, ...]]:
+    """Arrays, locals and body without what only a first attempt at some loops used."""
+    every = list(ir.statements(body))
+    touched = {name for stmt in every for expr in ir.expressions(stmt) for name in ir.reads(expr)}
+    touched |= {stmt.array for stmt in every if isinstance(stmt, ir.Store)}
+    arrays = {name: array for name, array in reader.arrays.items() if not array.local or name in touched}
+    locals_ = {name: dtype for name, (dtype, _) in reader.locals.items() if name in ir.assigned(body)}
+    kept = tuple(stmt for stmt in body if not isinstance(stmt, ir.Allocate) or stmt.array in arrays)
+    return arrays, locals_, kept
 
 
 def _used(helpers: list[ir.Helper], body: tuple[ir.Stmt, ...]) -> tuple[ir.Helper, ...]:

@@ -1,4 +1,4 @@
-"""Functions of a reference's module that it calls on scalars: one typed helper for each mix of dtypes."""
+"""Functions of a reference's module: on scalars one typed helper for each mix of dtypes, else read in place."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from hpcagent_bench.translators import ir, promotion
+from hpcagent_bench.translators.arrays import Array, Value
+from hpcagent_bench.translators.inlining import Renaming, returned, scalars_only
 from hpcagent_bench.translators.promotion import Operand
 from hpcagent_bench.translators.reading import text
 from hpcagent_bench.translators.statements import StatementReader
@@ -33,20 +35,54 @@ class FunctionReader(StatementReader):
 
     helpers: Helpers
 
-    def invoke(self, node: ast.Call, name: str) -> Operand | None:
+    def invoke(self, node: ast.Call, name: str) -> Value | None:
         if name not in self.helpers.functions:
             return None
+        results = self.results(node, name)
+        if len(results) != 1:
+            raise self.refusal(node, f"'{text(node)}' with {len(results)} results")
+        return results[0]
+
+    def several(self, node: ast.expr, count: int) -> list[Value]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            results = self.results(node, node.func.id) if node.func.id in self.helpers.functions else []
+            if len(results) == count:
+                return results
+        return super().several(node, count)
+
+    def procedure(self, node: ast.Call) -> None:
+        if not isinstance(node.func, ast.Name) or node.func.id not in self.helpers.functions:
+            return super().procedure(node)
+        self.results(node, node.func.id)
+        return None
+
+    def results(self, node: ast.Call, name: str) -> list[Value]:
+        """What a call of the reference's function returns."""
         definition = self.helpers.functions[name]
-        arguments = self.arguments(node)
-        if len(arguments) != len(definition.args.args):
-            raise self.refusal(node, f"'{text(node)}' with {len(arguments)} arguments")
+        plain_parameters(self, definition)
+        if node.keywords or len(node.args) != len(definition.args.args):
+            raise self.refusal(node, f"'{text(node)}' with these arguments")
+        if name in self.helpers.open:
+            raise self.refusal(node, f"'{text(node)}', a recursive call,")
+        values = [self.read(arg) for arg in node.args]
+        scalars = [value for value in values if isinstance(value, Operand)]
+        self.helpers.open.append(name)
+        line = self.line
+        if len(scalars) == len(values) and scalars_only(definition):
+            results: list[Value] = [self.helper(definition, name, scalars)]
+        else:
+            results = self.inline(definition, values)
+        self.line = line
+        self.helpers.open.pop()
+        return results
+
+    # ---- on scalars
+
+    def helper(self, definition: ast.FunctionDef, name: str, arguments: list[Operand]) -> Operand:
+        """A call by value of a helper for these dtypes."""
         signature = name, tuple((operand.dtype, operand.weak) for operand in arguments)
         if signature not in self.helpers.results:
-            if name in self.helpers.open:
-                raise self.refusal(node, f"'{text(node)}', a recursive call,")
-            self.helpers.open.append(name)
             self.helpers.results[signature] = self.specialise(definition, signature)
-            self.helpers.open.pop()
         result = self.helpers.results[signature]
         assert isinstance(result.expr, ir.Invoke)
         expr = ir.Invoke(result.expr.helper, tuple(operand.expr for operand in arguments), result.dtype)
@@ -54,7 +90,6 @@ class FunctionReader(StatementReader):
 
     def specialise(self, definition: ast.FunctionDef, signature: Signature) -> Operand:
         """Read the helper for arguments of these dtypes."""
-        plain_parameters(self, definition)
         if not _returns(definition.body):
             raise self.refusal(definition, f"'{definition.name}', which may end without a return,")
         name = definition.name
@@ -69,6 +104,38 @@ class FunctionReader(StatementReader):
         locals_ = {local: kind for local, (kind, _) in reader.locals.items()}
         self.helpers.made.append(ir.Helper(name, reader.params, locals_, dtype, body))
         return Operand(ir.Invoke(name, (), dtype), weak)
+
+    # ---- on arrays
+
+    def inline(self, definition: ast.FunctionDef, values: list[Value]) -> list[Value]:
+        """The statements of a function in place of its call, under names of their own."""
+        value = returned(definition)
+        if value is None:
+            raise self.refusal(
+                definition, f"'{definition.name}' with a return that is not its last statement"
+            )
+        renaming = Renaming(self.fresh, self.indices, set(self.loops))
+        body, result = renaming.function(definition, value)
+        self.stores.update(renaming.stores)
+        self.indices |= renaming.loops
+        for parameter, argument in zip(definition.args.args, values, strict=True):
+            self.parameter(renaming.names[parameter.arg], argument, body)
+        for stmt in body:
+            self.line = stmt.lineno
+            self.statement(stmt)
+        if result is None:
+            return []
+        return [self.read(part) for part in (result.elts if isinstance(result, ast.Tuple) else [result])]
+
+    def parameter(self, name: str, value: Value, body: list[ast.stmt]) -> None:
+        """A parameter stands for its argument; a computed one is kept under the parameter's name."""
+        if isinstance(value, Array):
+            if value.place is None or value.copied:
+                value = self.materialised(value, name)
+            self.bound[name] = value
+            self.unclear.pop(name, None)
+        else:
+            self.assign_scalar(name, value)
 
 
 class _HelperReader(FunctionReader):
@@ -94,7 +161,7 @@ class _HelperReader(FunctionReader):
 
     def opening(self, nodes: list[ast.stmt]) -> None:
         for name, value in self.changed:
-            self.define(name, value, nodes[0])
+            self.define(name, value)
 
     def end(self, node: ast.Return) -> None:
         if node.value is None:

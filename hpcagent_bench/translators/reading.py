@@ -1,4 +1,4 @@
-"""Expressions of a reference on single values: names, element loads, arithmetic and functions, each typed."""
+"""Expressions of a reference: names, elements, arithmetic and functions, on single values and whole arrays."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcagent_bench.corpus import expressions
-from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.translators import functions, ir, promotion
+from hpcagent_bench.translators import calls, functions, ir, promotion
+from hpcagent_bench.translators.arrays import Array, Value, mapped, stored
+from hpcagent_bench.translators.lowering import Lowering
+from hpcagent_bench.translators.products import matmul, with_start
 from hpcagent_bench.translators.promotion import Mismatch, Operand
+from hpcagent_bench.translators.subscripts import Part, Slice, subscript
 
 _BINARY: dict[type[ast.operator], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
@@ -20,7 +23,10 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="},
 }
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}
-CONSTANTS = {"pi": 3.141592653589793, "e": 2.718281828459045, "euler_gamma": 0.5772156649015329}
+CONSTANTS = {
+    **{"pi": 3.141592653589793, "e": 2.718281828459045, "euler_gamma": 0.5772156649015329},
+    **{"inf": float("inf"), "nan": float("nan")},
+}
 
 
 class Unsupported(UserError):
@@ -34,23 +40,16 @@ class Unsupported(UserError):
 
 
 @dataclass
-class ExpressionReader:
+class ExpressionReader(Lowering):
     """Reads expressions under what is known at a point of the text: arrays, scalars, locals, open loops.
 
-    ``locals`` maps a local scalar to its dtype and to whether it only ever holds Python's own numbers; it is
-    right once all assignments have been seen. ``out`` is the block under construction, to which an expression
-    may add statements that have to run before it.
+    ``bound`` says which array value each name stands for. An expression may write statements that have to run
+    before it.
     """
 
-    kernel: Kernel
-    datatype: str
-    arrays: dict[str, ir.Array] = field(default_factory=dict)
-    scalars: dict[str, Operand] = field(default_factory=dict)
-    locals: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    assigned: set[str] = field(default_factory=set)  # locals with an assignment above this point of the text
-    loops: list[str] = field(default_factory=list)  # indices of the loops around this point
+    bound: dict[str, Array] = field(default_factory=dict)
+    unclear: dict[str, str] = field(default_factory=dict)  # names of arrays that depend on the path taken
     finished: set[str] = field(default_factory=set)  # indices of loops above, dead by the corpus rules
-    out: list[ir.Stmt] = field(default_factory=list)
 
     def declare(self) -> None:
         """The kernel's own arguments, as the manifest declares them."""
@@ -65,17 +64,27 @@ class ExpressionReader:
     def refusal(self, node: ast.AST, construct: str, hint: str = "") -> Unsupported:
         return Unsupported(self.kernel.numpy_source, getattr(node, "lineno", 1), construct, hint)
 
-    def emit(self, stmt: ir.Stmt) -> None:
-        self.out.append(stmt)
-
     # ---- what an expression is needed for
 
-    def expr(self, node: ast.expr) -> Operand:
-        """A scalar; NumPy's typing errors become refusals of the whole expression."""
+    def value(self, node: ast.expr) -> Value:
+        """A scalar or an array; what NumPy refuses becomes a refusal of the whole expression."""
         try:
-            return self.scalar(node)
+            return self.read(node)
         except Mismatch as error:
             raise self.refusal(node, f"{error} in '{text(node)}'") from None
+
+    def expr(self, node: ast.expr) -> Operand:
+        """A scalar."""
+        value = self.value(node)
+        if isinstance(value, Array):
+            raise self.refusal(node, f"array '{text(node)}' where a single value is needed")
+        return value
+
+    def array(self, node: ast.expr) -> Array:
+        value = self.value(node)
+        if isinstance(value, Operand):
+            raise self.refusal(node, f"'{text(node)}' where an array is needed")
+        return value
 
     def integer(self, node: ast.expr) -> ir.Expr:
         """An int64 for an index, a bound or an extent."""
@@ -88,41 +97,43 @@ class ExpressionReader:
         """A truth value; ``and``, ``or`` and ``not`` of anything."""
         match node:
             case ast.BoolOp():
-                operands = tuple(self.condition(value) for value in node.values)
-                return ir.Logical("and" if isinstance(node.op, ast.And) else "or", operands)
+                return self.chain("and" if isinstance(node.op, ast.And) else "or", node.values)
             case ast.UnaryOp(op=ast.Not()):
                 return ir.Unary("not", self.condition(node.operand), "bool")
             case _:
                 return promotion.truth(self.expr(node))
 
-    # ---- elements
+    def chain(self, op: str, nodes: list[ast.expr]) -> ir.Expr:
+        """``a and b and c`` as a condition: what a later part needs first is done only if it is needed."""
+        parts = [self.condition(nodes[0])]
+        for node in nodes[1:]:
+            outer, self.out = self.out, []
+            self.depth += 1
+            part = self.condition(node)
+            self.depth -= 1
+            inner, self.out = self.out, outer
+            if not inner:
+                parts.append(part)
+                continue
+            so_far = self.keep("holds", Operand(ir.Logical(op, tuple(parts)) if len(parts) > 1 else parts[0]))
+            assert isinstance(so_far.expr, ir.Name)
+            test = so_far.expr if op == "and" else ir.Unary("not", so_far.expr, "bool")
+            inner.append(ir.Assign(so_far.expr.name, part, self.line))
+            self.emit(ir.If(test, tuple(inner), (), self.line))
+            parts = [so_far.expr]
+        return ir.Logical(op, tuple(parts)) if len(parts) > 1 else parts[0]
 
-    def element(self, node: ast.Subscript) -> tuple[str, tuple[ir.Expr, ...]]:
-        """Array and index of ``a[i, j]``."""
-        if not isinstance(node.value, ast.Name) or node.value.id not in self.arrays:
-            raise self.refusal(node, f"'{text(node)}'", "index an array argument by one integer per axis")
-        array = self.arrays[node.value.id]
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(parts) != len(array.shape) or any(isinstance(p, (ast.Slice, ast.Starred)) for p in parts):
-            raise self.refusal(
-                node, f"'{text(node)}'", f"'{array.name}' takes {len(array.shape)} integer indices"
-            )
-        index = (self.position(part, extent) for part, extent in zip(parts, array.shape, strict=True))
-        return array.name, tuple(index)
+    def branchwise(self, node: ast.expr) -> Value:
+        """One of two values of a conditional expression."""
+        before = len(self.out)
+        result = self.read(node)
+        if len(self.out) > before:
+            raise self.refusal(node, f"'{text(node)}' under a condition", "write an if statement")
+        return result
 
-    def position(self, node: ast.expr, extent: ir.Expr) -> ir.Expr:
-        """An index along an axis of that extent; a literal below zero counts from the end."""
-        index = self.integer(node)
-        if isinstance(index, ir.Const) and index.value < 0:  # type: ignore[operator]
-            return promotion.binary("+", Operand(extent, True), Operand(index, True)).expr
-        return index
+    # ---- expressions
 
-    def load(self, array: str, index: tuple[ir.Expr, ...]) -> Operand:
-        return Operand(ir.Load(array, index, ir.computes_in(self.arrays[array].dtype)))
-
-    # ---- scalars
-
-    def scalar(self, node: ast.expr) -> Operand:
+    def read(self, node: ast.expr) -> Value:
         match node:
             case ast.Constant():
                 return self.constant(node)
@@ -131,28 +142,42 @@ class ExpressionReader:
             case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Attribute():
                 return self.attribute(node)
             case ast.Subscript():
-                return self.load(*self.element(node))
+                return self.settled(subscript(self.array(node.value), self.parts(node), self.known))
             case ast.UnaryOp(op=ast.UAdd()):
-                return self.scalar(node.operand)
+                return self.read(node.operand)
             case ast.UnaryOp(op=ast.Not()):
                 return Operand(self.condition(node), weak=True)
             case ast.UnaryOp():
-                return promotion.unary(_UNARY[type(node.op)], self.scalar(node.operand))
-            case ast.BinOp() if type(node.op) in _BINARY:
-                return promotion.binary(
-                    _BINARY[type(node.op)], self.scalar(node.left), self.scalar(node.right)
-                )
+                op = _UNARY[type(node.op)]
+                return mapped(lambda x: promotion.unary(op, x), self.read(node.operand))
+            case ast.BinOp():
+                return self.operation(node.op, self.read(node.left), self.read(node.right), node)
             case ast.Compare():
                 return self.comparison(node)
             case ast.BoolOp():
                 return self.logical(node)
             case ast.IfExp():
-                then, orelse = self.scalar(node.body), self.scalar(node.orelse)
-                return promotion.select(self.condition(node.test), then, orelse)
+                return self.conditional(node)
             case ast.Call():
                 return self.call(node)
             case _:
                 raise self.refusal(node, f"'{text(node)}'")
+
+    def operation(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+        """``left op right``."""
+        if isinstance(op, ast.MatMult):
+            if isinstance(left, Operand) or isinstance(right, Operand):
+                raise Mismatch("'@' of a single value")
+            return self.settled(matmul(left, right))
+        if type(op) not in _BINARY:
+            raise self.refusal(node, f"'{text(node)}'")
+        sign = _BINARY[type(op)]
+        result = mapped(lambda x, y: promotion.binary(sign, x, y), left, right)
+        return with_start(result, sign, left, right)
+
+    def settled(self, value: Array) -> Value:
+        """An array of no axes as the one value it holds."""
+        return value if value.axes else value.element((), self)
 
     def constant(self, node: ast.Constant) -> Operand:
         value = node.value
@@ -160,7 +185,7 @@ class ExpressionReader:
             return promotion.python(value)
         raise self.refusal(node, f"the constant '{text(node)}'")
 
-    def name(self, node: ast.Name) -> Operand:
+    def name(self, node: ast.Name) -> Value:
         name = node.id
         if name in self.loops:
             return Operand(ir.Name(name, "int64"), weak=True)
@@ -171,103 +196,143 @@ class ExpressionReader:
             return Operand(ir.Name(name, dtype), weak)
         if name in self.finished:
             raise self.refusal(node, f"'{name}' after its loop", "keep the value in a variable of its own")
-        if name in self.arrays:
-            raise self.refusal(node, f"array '{name}' as a whole", "write the loop over its elements")
+        if name in self.unclear:
+            raise self.refusal(node, f"'{name}', {self.unclear[name]},")
+        if name in self.bound:
+            return self.bound[name]
+        if name in self.arrays and not self.arrays[name].local:
+            return stored(self.arrays[name])
         raise self.refusal(node, f"'{name}', which has no value here,")
 
-    def attribute(self, node: ast.expr) -> Operand:
-        """``a.shape[k]``, ``a.size``, ``a.ndim``, ``np.pi``."""
+    def parts(self, node: ast.Subscript) -> list[Part]:
+        """What stands between the brackets, the ellipsis written out."""
+        array = self.array(node.value)
+        nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts: list[Part | None] = []
+        gap = None
+        for part in nodes:
+            match part:
+                case ast.Constant(value=value) if value is Ellipsis:
+                    gap = len(parts)
+                case ast.Constant(value=None) | ast.Attribute(value=ast.Name(id="np"), attr="newaxis"):
+                    parts.append(None)
+                case ast.Slice():
+                    parts.append(self.slice(part))
+                case _:
+                    value = self.value(part)
+                    if not isinstance(value, Array) and not ir.is_integer(value.dtype):
+                        raise self.refusal(part, f"'{text(part)}' ({value.dtype}) where an integer is needed")
+                    parts.append(value)
+        if gap is not None:
+            used = sum(
+                part.rank if isinstance(part, Array) and part.dtype == "bool" else 1 for part in parts if part
+            )
+            parts[gap:gap] = [Slice(None, None)] * (array.rank - used)
+        return parts
+
+    def slice(self, node: ast.Slice) -> Slice:
+        start, stop = (None if end is None else self.bound_of(end) for end in (node.lower, node.upper))
+        step = 1 if node.step is None else self.integer(node.step)
+        if isinstance(step, ir.Const):
+            step = step.value  # type: ignore[assignment]
+        if not isinstance(step, int) or step == 0:
+            raise self.refusal(node, f"step '{text(node.step or node)}' of a slice", "write a number")
+        return Slice(start, stop, step)
+
+    def bound_of(self, node: ast.expr) -> ir.Expr | None:
+        if isinstance(node, ast.Constant) and node.value is None:
+            return None
+        return self.integer(node)
+
+    def attribute(self, node: ast.expr) -> Value:
+        """``a.shape[k]``, ``a.size``, ``a.ndim``, ``a.T``, ``a.real``, ``np.pi``."""
         match node:
             case ast.Attribute(value=ast.Name(id="np"), attr=name) if name in CONSTANTS:
                 return promotion.python(CONSTANTS[name])
-            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name)), slice=axis) if (
-                name in self.arrays
-            ):
-                shape, which = self.arrays[name].shape, self.integer(axis)
-                rank = len(shape)
+            case ast.Subscript(value=ast.Attribute(value=of), slice=axis):
+                axes, which = self.array(of).axes, self.integer(axis)
                 if (
                     isinstance(which, ir.Const)
                     and isinstance(which.value, int)
-                    and -rank <= which.value < rank
+                    and -len(axes) <= which.value < len(axes)
                 ):
-                    return Operand(shape[which.value], weak=True)
-            case ast.Attribute(value=ast.Name(id=name), attr="ndim") if name in self.arrays:
-                return promotion.python(len(self.arrays[name].shape))
-            case ast.Attribute(value=ast.Name(id=name), attr="size") if name in self.arrays:
-                return self.size(self.arrays[name].shape)
+                    return Operand(axes[which.value].extent, weak=True)
+            case ast.Attribute(
+                value=of, attr="ndim" | "size" | "T" | "real" | "imag" | "shape" as attr
+            ) if not (isinstance(of, ast.Name) and of.id == "np"):
+                return self.property(node, self.value(of), attr)
         raise self.refusal(node, f"'{text(node)}'")
 
-    def size(self, shape: tuple[ir.Expr, ...]) -> Operand:
+    def property(self, node: ast.expr, value: Value, attr: str) -> Value:
+        if attr in ("real", "imag"):
+            return mapped(lambda x: functions.apply(attr, (x,)), value)
+        if isinstance(value, Array):
+            match attr:
+                case "ndim":
+                    return promotion.python(value.rank)
+                case "size":
+                    return self.size(value)
+                case "T":
+                    return calls.method(self, "transpose", value, [], {}, node)
+        raise self.refusal(node, f"'{text(node)}'")
+
+    def size(self, array: Array) -> Operand:
+        """How many elements there are."""
         total = promotion.python(1)
-        for k, extent in enumerate(shape):
-            total = promotion.binary("*", total, Operand(extent, True)) if k else Operand(extent, True)
+        for k, axis in enumerate(array.axes):
+            extent = Operand(axis.extent, True)
+            total = promotion.binary("*", total, extent) if k else extent
         return total
 
-    def comparison(self, node: ast.Compare) -> Operand:
+    def comparison(self, node: ast.Compare) -> Value:
         if any(type(op) not in _COMPARE for op in node.ops):
             raise self.refusal(node, f"'{text(node)}'")
-        terms = [self.scalar(term) for term in (node.left, *node.comparators)]
-        pairs = zip(node.ops, terms[:-1], terms[1:], strict=True)
+        terms = [self.read(term) for term in (node.left, *node.comparators)]
+        if len(terms) == 2:
+            op = _COMPARE[type(node.ops[0])]
+            return mapped(lambda x, y: promotion.compare(op, x, y), *terms)
+        scalars = [term for term in terms if isinstance(term, Operand)]
+        if len(scalars) < len(terms):
+            raise self.refusal(node, f"'{text(node)}' of arrays", "compare two at a time")
+        pairs = zip(node.ops, scalars[:-1], scalars[1:], strict=True)
         parts = tuple(promotion.compare(_COMPARE[type(op)], left, right) for op, left, right in pairs)
-        if len(parts) == 1:
-            return parts[0]
         logical = ir.Logical("and", tuple(part.expr for part in parts))
         return Operand(logical, all(part.weak for part in parts))
 
     def logical(self, node: ast.BoolOp) -> Operand:
         """``and`` and ``or`` as a value: of truth values only, for Python gives one of the operands."""
-        operands = [self.scalar(value) for value in node.values]
-        if any(operand.dtype != "bool" for operand in operands):
+        operands = [self.read(node.values[0]), *(self.branchwise(value) for value in node.values[1:])]
+        single = [operand for operand in operands if isinstance(operand, Operand) and operand.dtype == "bool"]
+        if len(single) < len(operands):
             raise self.refusal(node, f"'{text(node)}' as a value", "compare the operands with 0")
         op = "and" if isinstance(node.op, ast.And) else "or"
-        logical = ir.Logical(op, tuple(operand.expr for operand in operands))
-        return Operand(logical, all(operand.weak for operand in operands))
+        logical = ir.Logical(op, tuple(operand.expr for operand in single))
+        return Operand(logical, all(operand.weak for operand in single))
 
-    # ---- calls
+    def conditional(self, node: ast.IfExp) -> Operand:
+        test = self.condition(node.test)
+        then, orelse = self.branchwise(node.body), self.branchwise(node.orelse)
+        if isinstance(then, Array) or isinstance(orelse, Array):
+            raise self.refusal(node, f"'{text(node)}' of arrays", "write an if statement or np.where")
+        return promotion.select(test, then, orelse)
 
-    def call(self, node: ast.Call) -> Operand:
-        match node:
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]) if (
-                name in self.arrays
-            ):
-                return Operand(self.arrays[name].shape[0], weak=True)
-            case ast.Call(func=ast.Name(id=name), keywords=[]):
-                result = self.invoke(node, name)
-                if result is None:
-                    result = functions.builtin(name, self.arguments(node))
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr=name), keywords=[]):
-                result = self.numpy_call(node, name)
-            case _:
-                result = None
-        if result is None:
-            raise self.refusal(node, f"'{text(node)}'")
-        return result
+    def call(self, node: ast.Call) -> Value:
+        return calls.call(self, node)
 
-    def arguments(self, node: ast.Call) -> tuple[Operand, ...]:
-        return tuple(self.scalar(arg) for arg in node.args)
-
-    def numpy_call(self, node: ast.Call, name: str) -> Operand | None:
-        if name in functions.DTYPES and len(node.args) == 1:
-            return promotion.cast(self.scalar(node.args[0]), functions.DTYPES[name])
-        if name == "where" and len(node.args) == 3:
-            test, then, orelse = node.args
-            values = self.scalar(then), self.scalar(orelse)
-            return promotion.select(self.condition(test), *values, elementwise=True)
-        if not functions.known(name):
-            return None
-        return functions.apply(name, self.arguments(node))
-
-    def invoke(self, node: ast.Call, name: str) -> Operand | None:
+    def invoke(self, node: ast.Call, name: str) -> Value | None:
         """A call of one of the reference's own functions, None when there is none of that name."""
         return None
 
     def element_type(self, node: ast.expr) -> str:
         """The dtype that ``a.dtype``, ``np.float64``, ``float`` or ``"float64"`` names."""
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr="dtype") if name in self.arrays:
-                return self.arrays[name].dtype
             case ast.Attribute(value=ast.Name(id="np"), attr=name) if name in functions.DTYPES:
                 return functions.DTYPES[name]
+            case ast.Attribute(value=of, attr="dtype"):
+                value = self.value(of)
+                if isinstance(value, Array) and value.place is not None:
+                    return self.arrays[value.place.array].dtype
+                return functions.strong(value).dtype if isinstance(value, Operand) else value.dtype
             case ast.Name(id=("int" | "float" | "bool" | "complex") as name):
                 return {"int": "int64", "float": "float64", "complex": "complex128"}.get(name, "bool")
             case ast.Constant(value=str() as name) if name in functions.DTYPES:
