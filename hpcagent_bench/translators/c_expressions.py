@@ -42,10 +42,10 @@ class Library:
         if wanted not in self._known:
             self._known[wanted] = spelled = self.names.fresh(wanted)
             self.headers.update(c_helpers.HELPERS[base].headers)
-            self.texts.append(c_helpers.written(base, {**self._values(dtype), "name": spelled}))
+            values = {**self._values(dtype), "name": spelled}
             if base == "complex_power":
-                multiply = self.helper("complex_multiply", dtype)
-                self.texts.append(self.texts.pop(-2).replace("$multiply", multiply))
+                values["multiply"] = self.helper("complex_multiply", dtype)
+            self.texts.append(c_helpers.written(base, values))
         return self._known[wanted]
 
     def _values(self, dtype: str) -> dict[str, str]:
@@ -200,6 +200,9 @@ class Expressions(Writer):
         if op in ("<<", ">>"):
             return self.shift(expr)
         if ir.is_complex(dtype) and op in "*/":
+            scaled = self.scaled(expr) if op == "*" else None
+            if scaled is not None:
+                return scaled
             return self.helper_call("complex_multiply" if op == "*" else "complex_divide", expr, dtype)
         if _wraps(expr):
             return self.cut_back(expr)
@@ -209,6 +212,13 @@ class Expressions(Writer):
             same = isinstance(left, ir.Binary) and left.op == op
             return f"{self.text(left, level if same else UNARY)} {op} {self.text(right, UNARY)}", level
         return f"{self.text(left, level)} {op} {self.text(right, level + 1)}", level
+
+    def scaled(self, expr: ir.Binary) -> tuple[str, int] | None:
+        """A complex number times a real one, which C multiplies part by part."""
+        for factor, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if isinstance(factor, ir.Cast) and factor.operand.dtype == real_of(expr.dtype):
+                return f"{self.text(factor.operand, MULTIPLY)} * {self.text(other, MULTIPLY + 1)}", MULTIPLY
+        return None
 
     def helper_call(self, base: str, expr: ir.Binary | ir.Call, dtype: str) -> tuple[str, int]:
         args = (expr.left, expr.right) if isinstance(expr, ir.Binary) else expr.args

@@ -16,7 +16,7 @@ from hpcagent_bench.translators.signs import Signs
 from hpcagent_bench.translators.writing import INDENT, Names, Source, as_function, elif_chain
 
 _REDUCTION = {"and": ".and.", "or": ".or."}
-_KIND = re.compile(r"\bc_[a-z0-9_]+\b")
+_KIND = re.compile(r"(?<![A-Za-z])c_[a-z0-9_]+\b")
 
 
 def emit(source: Source) -> str:

@@ -27,7 +27,7 @@ _LEVEL = {
     **{"<<": SHIFT, ">>": SHIFT, "&": BIT_AND, "^": BIT_XOR, "|": BIT_OR},
 }
 _VIEWS = {"float16": "uint16", "bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
-_RESERVED = frozenset("np njit prange math abs min max range int".split())
+_RESERVED = frozenset("np njit prange abs min max range int".split())
 
 
 def emit(source: Source) -> str:
@@ -51,7 +51,6 @@ def emit(source: Source) -> str:
     parallel = source.parallel is not None  # numba warns when it is asked for parallelism it cannot find
     lines = [
         f"# {source.title}",
-        *(["import math", ""] if any("math." in line for line in [*library.texts, *body]) else []),
         "import numpy as np",
         f"from numba import {'njit, prange' if parallel else 'njit'}",
         "",

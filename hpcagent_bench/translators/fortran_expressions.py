@@ -387,8 +387,6 @@ def _brought_about(expr: ir.Expr) -> bool:
     source = expr.operand.dtype
     if expr.dtype == "float64":
         return source == "float32" or (ir.is_integer(source) and source != "uint64")
-    if expr.dtype == "float32":
-        return ir.is_integer(source) and source != "uint64"
     return expr.dtype == "int64" and _widens(source)
 
 

@@ -33,11 +33,11 @@ def $name(a, b):
     "real_mod": """
 @njit
 def $name(a, b):
-    r = $T(math.fmod(a, b))
+    r = $T(np.fmod(a, b))
     if b == 0:
         return r
     if r == 0:
-        return $T(math.copysign($T(0), b))
+        return $T(np.copysign($T(0), b))
     return r + b if (r < 0) != (b < 0) else r
 """,
     "real_floor_div": """
@@ -45,13 +45,13 @@ def $name(a, b):
 def $name(a, b):
     if b == 0:
         return a / b
-    r = $T(math.fmod(a, b))
+    r = $T(np.fmod(a, b))
     quotient = (a - r) / b
     if r != 0 and (r < 0) != (b < 0):
         quotient -= $T(1)
     if quotient == 0:
-        return $T(math.copysign($T(0), a / b))
-    whole = $T(math.floor(quotient))
+        return $T(np.copysign($T(0), a / b))
+    whole = $T(np.floor(quotient))
     return whole + $T(1) if quotient - whole > $T(0.5) else whole
 """,
     "power": """
