@@ -37,8 +37,8 @@ _KEYWORDS = (
     "class new delete template this namespace using operator private public try catch throw and or not xor"
 )
 _LIBRARY = (
-    "abs acos asin atan atan2 calloc ceil cos cosh div erf exp exp2 fabs floor fmax fmin fmod free gamma "
-    "index j0 j1 jn log log10 log2 main malloc pow rand remainder round sin sinh sqrt tan tanh time y0 y1 yn"
+    "abs acos asin atan atan2 calloc ceil cos cosh div erf exp exp2 fabs floor fmax fmin fmod free "
+    "log log10 log2 main malloc pow rand remainder round sin sinh sqrt tan tanh time"
 )
 _RESPELLED = frozenset([*_KEYWORDS.split(), *_LIBRARY.split()])
 
