@@ -59,6 +59,8 @@ class Fold:
 class Maker(Protocol):
     """Writes the loops that elements need."""
 
+    def held(self, array: Array, index: Index) -> Operand: ...
+
     def folded(self, fold: Fold, index: Index) -> Operand: ...
 
     def scanned(self, scan: Scan, index: Index) -> Operand: ...
@@ -71,11 +73,12 @@ Element = Callable[[Index, Maker], Operand]
 class Array:
     """An array value. ``element`` gives what stands at an index.
 
-    ``place`` is set while the elements are those of one array in memory; ``copied`` says that NumPy would have
-    made a copy all the same. ``guard`` (of truth values) says which elements there are: it stands for the flat
-    array of those. ``fold`` and ``scan`` are set when the value is one reduction or running sum as a whole;
-    ``start`` and ``sign`` when it is ``start`` plus or minus that reduction. ``stored_as`` is the dtype that a copy
-    of it has in memory, when that is not ``dtype``.
+    ``place`` is set while the elements are those of one array in memory; ``copied`` says that NumPy would
+    have made a copy all the same. ``guard`` (of truth values) says which elements there are: the value stands
+    for the flat array of those. ``fold`` and ``scan`` are set when it is one reduction or running sum as a
+    whole; ``start`` and ``sign`` when it is ``start`` plus or minus that reduction, ``after`` when it is
+    computed from each of its elements. ``costly`` says that elements take loops. ``stored_as`` is the dtype
+    that a copy has in memory, when that is not ``dtype``.
     """
 
     axes: tuple[Axis, ...]
@@ -88,6 +91,8 @@ class Array:
     scan: Scan | None = None
     start: Array | None = None
     sign: str = "+"
+    after: Callable[[Operand], Operand] | None = None
+    costly: bool = False
     stored_as: str = ""
 
     @property
@@ -135,7 +140,11 @@ def moved(array: Array, axes: tuple[Axis, ...], back: Callable[[Index], Index]) 
             axes, Place(old.array, lambda index: old.locate(back(index))), array.dtype, array.copied
         )
     guard = None if array.guard is None else moved(array.guard, axes, back)
-    return Array(axes, array.dtype, lambda index, maker: array.element(back(index), maker), guard=guard)
+
+    def element(index: Index, maker: Maker) -> Operand:
+        return array.element(back(index), maker)
+
+    return Array(axes, array.dtype, element, guard=guard, costly=array.costly)
 
 
 # ---- elementwise
@@ -152,13 +161,38 @@ def mapped(operation: Callable[..., Operand], *values: Value) -> Value:
     dtype = operation(*samples).dtype
 
     def element(index: Index, maker: Maker) -> Operand:
-        parts = [
-            value.element(narrowed(index, value.axes), maker) if isinstance(value, Array) else value
-            for value in values
-        ]
+        parts = [_part(value, index, axes, maker) if isinstance(value, Array) else value for value in values]
         return operation(*parts)
 
-    return Array(axes, dtype, element, guard=guard)
+    costly = any(array.costly for array in arrays)
+    fold, after = None, None
+    only = arrays[0]
+    if len(arrays) == 1 and only.fold is not None and only.start is None:
+        fold, after = only.fold, _composed(operation, values, only.after)
+    return Array(axes, dtype, element, guard=guard, costly=costly, fold=fold, after=after)
+
+
+def _part(value: Array, index: Index, axes: tuple[Axis, ...], maker: Maker) -> Operand:
+    """An operand's element; what takes loops is computed once where broadcasting repeats it."""
+    own = narrowed(index, value.axes)
+    repeated = len(value.axes) < len(axes) or any(
+        mine.single and not wide.single for mine, wide in zip(value.axes, axes, strict=True)
+    )
+    return maker.held(value, own) if value.costly and repeated else value.element(own, maker)
+
+
+def _composed(
+    operation: Callable[..., Operand],
+    values: Sequence[Value],
+    before: Callable[[Operand], Operand] | None,
+) -> Callable[[Operand], Operand]:
+    """The operation as a function of the one operand that is an array."""
+
+    def after(element: Operand) -> Operand:
+        element = element if before is None else before(element)
+        return operation(*(element if isinstance(value, Array) else value for value in values))
+
+    return after
 
 
 def narrowed(index: Index, axes: tuple[Axis, ...]) -> Index:
@@ -199,6 +233,9 @@ def _guard(arrays: list[Array]) -> Array | None:
 class _Still:
     """A maker for elements that need no loops."""
 
+    def held(self, array: Array, index: Index) -> Operand:
+        return array.element(index, self)
+
     def folded(self, fold: Fold, index: Index) -> Operand:
         raise Mismatch("a mask that is computed by a reduction")
 
@@ -231,10 +268,7 @@ def transposed(array: Array, order: tuple[int, ...]) -> Array:
     """Axes in another order: axis ``k`` of the result is axis ``order[k]``."""
 
     def back(index: Index) -> Index:
-        result = [ZERO] * len(order)
-        for part, axis in zip(index, order, strict=True):
-            result[axis] = part  # type: ignore[call-overload]
-        return tuple(result)
+        return tuple(index[order.index(axis)] for axis in range(len(order)))
 
     return moved(array, tuple(array.axes[axis] for axis in order), back)
 

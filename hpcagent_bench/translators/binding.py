@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from hpcagent_bench.toolchain.abi import c_name
 from hpcagent_bench.translators import ir
 from hpcagent_bench.translators.arrays import Array, Axis, Index, Place, at_place
 from hpcagent_bench.translators.knowledge import rewrite
@@ -23,13 +23,12 @@ _ZEROED = ("zeros", "zeros_like")
 class Binding(ExpressionReader):
     """Binds names to arrays as assignments do in Python."""
 
-    depth: int = 0  # enclosing loops and branches
     own: dict[str, str] = field(default_factory=dict)  # the memory that belongs to a name
-    stores: dict[str, int] = field(default_factory=dict)  # how often each name is assigned in the text
+    stores: Counter[str] = field(default_factory=Counter)  # how often each name is assigned in the text
 
     def usable(self, name: str, node: ast.AST, again: bool = False) -> None:
-        """Refuse names C reserves and, unless ``again``, the index of a loop that has ended."""
-        if c_name(name) != name or name in ("workspace", "workspace_size", "np"):
+        """Refuse names that mean something else and, unless ``again``, the index of a loop that has ended."""
+        if name in ("workspace", "workspace_size", "np"):
             raise self.refusal(node, f"the name '{name}', which is reserved,", "rename it")
         if name in self.finished and not again:
             raise self.refusal(node, f"'{name}', an index of an earlier loop,", "give it a name of its own")

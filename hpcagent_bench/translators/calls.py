@@ -67,7 +67,7 @@ def _text(node: ast.AST) -> str:
 def _builtin(reader: ExpressionReader, node: ast.Call, name: str) -> Value | None:
     values = [reader.read(arg) for arg in node.args]
     if name == "len" and len(values) == 1 and isinstance(values[0], Array):
-        return Operand(values[0].axes[0].extent, weak=True)
+        return reader.extent(values[0].axes[0])
     if name == "abs" and len(values) == 1:
         return mapped(lambda x: functions.builtin("abs", (x,)) or x, values[0])
     scalars = tuple(value for value in values if isinstance(value, Operand))

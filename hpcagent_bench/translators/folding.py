@@ -1,4 +1,4 @@
-"""Reductions and running sums as loops: with a scalar, or growing in an array where memory is then read in order."""
+"""Reductions and running sums as loops: with a scalar, or growing in an array to read memory in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hpcagent_bench.translators import functions, ir, overlap, promotion
 from hpcagent_bench.translators.arrays import Array, Axis, Fold, Index, Scan, flattened, moved
 from hpcagent_bench.translators.promotion import Mismatch, Operand, constant
-from hpcagent_bench.translators.sums import ONE, ZERO, minus, plus
+from hpcagent_bench.translators.sums import ONE, ZERO, minus
 
 if TYPE_CHECKING:
     from hpcagent_bench.translators.lowering import Lowering
@@ -45,8 +45,8 @@ def array_of(fold: Fold) -> Array:
 
 def value_of(source: Fold | Scan, axes: tuple[Axis, ...], dtype: str) -> Array:
     if isinstance(source, Fold):
-        return Array(axes, dtype, lambda index, maker: maker.folded(source, index), fold=source)
-    return Array(axes, dtype, lambda index, maker: maker.scanned(source, index), scan=source)
+        return Array(axes, dtype, lambda index, maker: maker.folded(source, index), fold=source, costly=True)
+    return Array(axes, dtype, lambda index, maker: maker.scanned(source, index), scan=source, costly=True)
 
 
 def without_first_axis(value: Array) -> Array:
@@ -143,6 +143,9 @@ def _position(low: Lowering, fold: Fold, index: Index) -> Operand:
 class _Probe:
     """A maker that writes nothing: for a look at what an element loads."""
 
+    def held(self, array: Array, index: Index) -> Operand:
+        return Operand(ir.Name("probe", array.dtype))
+
     def folded(self, fold: Fold, index: Index) -> Operand:
         return Operand(ir.Name("probe", dtype_of(fold)))
 
@@ -153,8 +156,17 @@ class _Probe:
 PROBE = _Probe()
 
 
+def probing(low: Lowering, term: Array) -> Callable[[Index], None]:
+    """Computes elements and does nothing with them."""
+
+    def write(index: Index) -> None:
+        low.keep("probe", term.element(index, low))
+
+    return write
+
+
 def across(fold: Fold) -> bool:
-    """Whether memory lies along the last axis kept, not along those reduced: a scalar would jump through it."""
+    """Whether memory lies along the last axis kept, so that a sum in a scalar would jump through it."""
     if fold.kind not in ("sum", "prod", "min", "max", "any", "all") or fold.term.guard is not None:
         return False
     names = tuple(ir.Name(f"axis {k}", "int64") for k in range(fold.term.rank))
@@ -173,12 +185,12 @@ def grows(low: Lowering, target: Array, value: Array) -> bool:
     assert target.place is not None
     name = target.place.array
     dtype = dtype_of(fold)
-    if not across(fold) or low.arrays[name].dtype != dtype or value.dtype != dtype:
+    if not across(fold) or low.arrays[name].dtype != dtype or value.dtype != dtype or not fold.kept:
         return False
-    if fold.kind in ("any", "all") or (start is not None and fold.kind != "sum") or target.copied:
+    if (start is not None and fold.kind != "sum") or target.copied:
         return False
     with low.statement_block() as terms:
-        low.over(fold.term.axes, lambda index: low.keep("probe", fold.term.element(index, low)))
+        low.over(fold.term.axes, probing(low, fold.term))
     with low.statement_block() as stores:
         low.over(target.axes, lambda index: low.put(target, index, first("sum", dtype)))
     if not overlap.disjoint(tuple(stores), overlap.loads(tuple(terms), name), name, low.known):
@@ -226,6 +238,9 @@ def grow(low: Lowering, target: Array, value: Array) -> None:
 
     assert len(axes) == len(kept)
     low.over(axes[:-1], rows)
+    after = value.after
+    if after is not None:
+        low.over(axes, lambda index: low.put(target, index, after(target.element(index, low))))
 
 
 def _is(start: Array, target: Array) -> bool:
@@ -244,7 +259,7 @@ def scan_into(low: Lowering, target: Array, scan: Scan) -> bool:
     assert target.place is not None
     name, dtype = target.place.array, accumulator(scan.kind, scan.term.dtype)
     with low.statement_block() as terms:
-        low.over(scan.term.axes, lambda index: low.keep("probe", scan.term.element(index, low)))
+        low.over(scan.term.axes, probing(low, scan.term))
     inside = bool(overlap.loads(tuple(terms), name)) or low.arrays[name].dtype != dtype
     if scan.axis == scan.term.rank - 1 or inside:
         _scan_with_scalar(low, target, scan, dtype)
@@ -285,7 +300,3 @@ def _scan_with_scalar(low: Lowering, target: Array, scan: Scan, dtype: str) -> N
         low.over((target.axes[scan.axis],), write)
 
     low.over([target.axes[k] for k in others], line)
-
-
-Callback = Callable[[Index], None]
-__all__ = ["Callback", "across", "array_of", "grow", "grows", "inline", "plus", "scan_into"]

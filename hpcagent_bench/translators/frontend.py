@@ -65,9 +65,8 @@ def _elements(kernel: Kernel, reader: FunctionReader) -> dict[str, tuple[ir.Expr
         if isinstance(declared.domain, tuple):
             low, high = (_end(reader, end) for end in declared.domain)
             found[name] = low, high
-        elif declared.domain in ("nonneg", "positive") or declared.domain is None:
-            last = minus(array.shape[0], ONE) if declared.domain is None and len(array.shape) == 1 else None
-            found[name] = ZERO, last
+        elif declared.domain is None and not getattr(kernel.manifest.init, "func_name", None):
+            found[name] = ZERO, minus(array.shape[0], ONE) if len(array.shape) == 1 else None
     return found
 
 

@@ -1,4 +1,4 @@
-"""Functions of a reference's module: on scalars one typed helper for each mix of dtypes, else read in place."""
+"""Functions of a reference's module: on scalars a typed helper for each mix of dtypes, else read in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is certain about integers at a point of the text: sizes, knobs, loop indices, quotients and extrema."""
+"""What is certain about integers at a point of the text: sizes, knobs, loop indices, quotients, extrema."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Range:
 class Knowledge:
     """Proves that integers are not negative, from the loops around and what the manifest says.
 
-    ``definitions`` are locals with one assignment, by what they are assigned; ``elements`` gives the lowest and
-    highest element of integer arrays that never change.
+    ``definitions`` are locals with one assignment, by what they are assigned; ``elements`` gives the lowest
+    and highest element of integer arrays that never change.
     """
 
     settings: Sequence[Values] = ()
@@ -45,6 +45,7 @@ class Knowledge:
     elements: Mapping[str, tuple[ir.Expr | None, ir.Expr | None]] = field(default_factory=dict)
     ranges: list[Range] = field(default_factory=list)
     definitions: dict[str, ir.Expr] = field(default_factory=dict)
+    _proved: dict[object, bool] = field(default_factory=dict, repr=False)
 
     def expanded(self, expr: ir.Expr) -> ir.Expr:
         """With single-assignment locals written out."""
@@ -57,6 +58,12 @@ class Knowledge:
         value = known(expr)
         if value is not None:
             return value >= 0
+        key = expr, tuple(self.ranges), tuple(self.definitions.items())
+        if key not in self._proved:
+            self._proved[key] = self._prove(expr)
+        return self._proved[key]
+
+    def _prove(self, expr: ir.Expr) -> bool:
         goal = -polynomial(self.expanded(expr)) - 1
         return linear.impossible([], [goal, *self.facts([self.expanded(expr)])])
 
@@ -155,8 +162,8 @@ def _redone(expr: ir.Expr, names: Mapping[str, ir.Expr]) -> ir.Expr:
         case ir.Logical():
             return ir.Logical(expr.op, tuple(rewrite(operand, names) for operand in expr.operands))
         case ir.Select():
-            parts = (rewrite(part, names) for part in (expr.test, expr.then, expr.orelse))
-            return ir.Select(*parts, expr.dtype)
+            test, then = rewrite(expr.test, names), rewrite(expr.then, names)
+            return ir.Select(test, then, rewrite(expr.orelse, names), expr.dtype)
         case ir.Call():
             return ir.Call(expr.function, tuple(rewrite(arg, names) for arg in expr.args), expr.dtype)
         case ir.Invoke():

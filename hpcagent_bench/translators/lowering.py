@@ -62,10 +62,12 @@ class Lowering:
     ahead: list[ir.Stmt] = field(default_factory=list)  # allocations at the top of the function
     naming: str = ""  # the name that a listed array is about to get
     line: int = 1
+    depth: int = 0  # spelled-out loops and branches around this point
 
     def __post_init__(self) -> None:
         self._base: list[ir.Stmt] = self.out
         self._kept: dict[int, tuple[object, Array]] = {}
+        self._making: set[int] = set()
 
     def emit(self, stmt: ir.Stmt) -> None:
         self.out.append(stmt)
@@ -173,34 +175,50 @@ class Lowering:
     def folded(self, fold: Fold, index: Index) -> Operand:
         """The reduction at an index: in the outermost block where its index is known, or out of an array that
         is computed before all loops, when the loops would repeat it or read memory across."""
+        if self.apart(fold):
+            return self.whole(fold, folding.array_of(fold), folding.NAMES[fold.kind]).element(index, self)
+        return self.once(fold, index, folding.array_of(fold), lambda: folding.inline(self, fold, index))
+
+    def held(self, array: Array, index: Index) -> Operand:
+        """An element that takes loops and that broadcasting repeats: computed once."""
+        wanted = folding.NAMES.get(array.fold.kind, "factor") if array.fold is not None else "factor"
+        if array.fold is not None and self.apart(array.fold):
+            return self.whole(array, array, wanted).element(index, self)
+        return self.once(array, index, array, lambda: self.keep(wanted, array.element(index, self)))
+
+    def once(self, key: object, index: Index, array: Array, compute: Callable[[], Operand]) -> Operand:
+        """A value in the outermost block where its index is known; an array of all values when loops further
+        out would repeat it."""
         read = {name for part in index for name in ir.reads(part)}
         depths = [k for k, level in enumerate(self.nest) if level.var in read]
-        if len(depths) != (depths[-1] + 1 if depths else 0) or (fold.kept and folding.across(fold)):
-            return self.kept(fold, fold.term.axes[: fold.kept], folding.dtype_of(fold)).element(index, self)
-        key = id(fold), index
-        blocks = [level.ready for level in self.nest[: len(depths)]]
-        for ready in blocks:
-            if key in ready:
-                return ready[key]
-        with self.at_level(len(depths)):
-            result = folding.inline(self, fold, index)
-        if blocks:
-            blocks[-1][key] = result
-        return result
+        if len(depths) != (depths[-1] + 1 if depths else 0):
+            return self.whole(key, array, "total").element(index, self)
+        ready = self.nest[len(depths) - 1].ready if depths else {}
+        if (id(key), index) not in ready:
+            with self.at_level(len(depths)):
+                ready[id(key), index] = compute()
+        return ready[id(key), index]
+
+    def apart(self, fold: Fold) -> bool:
+        """Whether a reduction is better computed as a whole, before the loops of the statement."""
+        return fold.kept > 0 and id(fold) not in self._making and folding.across(fold)
 
     def scanned(self, scan: Scan, index: Index) -> Operand:
-        return self.kept(scan, scan.term.axes, folding.accumulator(scan.kind, scan.term.dtype)).element(
-            index, self
-        )
+        dtype = folding.accumulator(scan.kind, scan.term.dtype)
+        running = folding.value_of(scan, scan.term.axes, dtype)
+        return self.whole(scan, running, folding.NAMES[scan.kind]).element(index, self)
 
-    def kept(self, source: Fold | Scan, axes: tuple[Axis, ...], dtype: str) -> Array:
-        """The whole of a reduction or running sum in an array, computed before the loops of the statement."""
-        if id(source) not in self._kept:
+    def whole(self, key: object, value: Array, wanted: str) -> Array:
+        """An array of all elements of a value, computed before the loops of the statement."""
+        if id(key) not in self._kept:
+            source = value.fold if value.fold is not None else key
+            self._making.add(id(source))
             with self.at_level(0):
-                target = self.temporary(axes, dtype, folding.NAMES[source.kind])
-                self.fill(target, folding.value_of(source, axes, dtype))
-            self._kept[id(source)] = source, target
-        return self._kept[id(source)][1]
+                target = self.temporary(value.axes, value.dtype, wanted)
+                self.fill(target, value)
+            self._making.discard(id(source))
+            self._kept[id(key)] = key, target
+        return self._kept[id(key)][1]
 
     # ---- memory
 
@@ -315,8 +333,11 @@ class Lowering:
     def branch(self, test: ir.Expr) -> Iterator[None]:
         """Statements under a condition."""
         outer, self.out = self.out, []
+        ready = [dict(level.ready) for level in self.nest]
         yield
         body, self.out = tuple(self.out), outer
+        for level, before in zip(self.nest, ready, strict=True):  # what was computed here may not be there
+            level.ready = before
         self.emit(ir.If(test, body, (), self.line))
 
     # ---- stores
@@ -347,7 +368,7 @@ class Lowering:
         self.out.extend(body)
 
     def fitted(self, target: Array, value: Value) -> Value:
-        """The value with the target's shape; elements selected by another mask than the target's are packed."""
+        """The value with the target's shape; elements that a mask selects are packed first."""
         if not isinstance(value, Array):
             return value
         if value.guard is not None and target.guard is None:

@@ -101,10 +101,12 @@ def with_start(result: Value, op: str, left: Value, right: Value) -> Value:
     for start, total in pairs:
         if not isinstance(total, Array) or not isinstance(start, Array):
             continue
-        plain = total.fold is not None and total.start is None and total.fold.kind == "sum"
-        if plain and total.rank == result.rank and start.rank == result.rank and start.dtype == result.dtype:
-            if not any(axis.single for axis in (*start.axes, *total.axes)):
-                return replace(result, fold=total.fold, start=start, sign=op)
+        plain = total.fold is not None and total.start is None and total.after is None
+        fits = total.rank == start.rank == result.rank and start.dtype == result.dtype
+        if total.fold is None or not plain or not fits or total.fold.kind != "sum":
+            continue
+        if not any(axis.single for axis in (*start.axes, *total.axes)):
+            return replace(result, fold=total.fold, start=start, sign=op)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Expressions of a reference: names, elements, arithmetic and functions, on single values and whole arrays."""
+"""Expressions of a reference: names, elements, arithmetic and functions on values and whole arrays."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 from hpcagent_bench.corpus import expressions
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.translators import calls, functions, ir, promotion
-from hpcagent_bench.translators.arrays import Array, Value, mapped, stored
+from hpcagent_bench.translators.arrays import Array, Axis, Value, mapped, stored, transposed
 from hpcagent_bench.translators.lowering import Lowering
 from hpcagent_bench.translators.products import matmul, with_start
 from hpcagent_bench.translators.promotion import Mismatch, Operand
 from hpcagent_bench.translators.subscripts import Part, Slice, subscript
+from hpcagent_bench.translators.sums import ZERO, known
 
 _BINARY: dict[type[ast.operator], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"},
@@ -208,7 +209,7 @@ class ExpressionReader(Lowering):
         """What stands between the brackets, the ellipsis written out."""
         array = self.array(node.value)
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        parts: list[Part | None] = []
+        parts: list[Part] = []
         gap = None
         for part in nodes:
             match part:
@@ -219,14 +220,13 @@ class ExpressionReader(Lowering):
                 case ast.Slice():
                     parts.append(self.slice(part))
                 case _:
-                    value = self.value(part)
-                    if not isinstance(value, Array) and not ir.is_integer(value.dtype):
-                        raise self.refusal(part, f"'{text(part)}' ({value.dtype}) where an integer is needed")
-                    parts.append(value)
+                    index = self.value(part)
+                    if not isinstance(index, Array) and not ir.is_integer(index.dtype):
+                        raise self.refusal(part, f"'{text(part)}' ({index.dtype}) where an integer is needed")
+                    parts.append(index)
         if gap is not None:
-            used = sum(
-                part.rank if isinstance(part, Array) and part.dtype == "bool" else 1 for part in parts if part
-            )
+            masks = [part.rank - 1 for part in parts if isinstance(part, Array) and part.dtype == "bool"]
+            used = len([part for part in parts if part is not None]) + sum(masks)
             parts[gap:gap] = [Slice(None, None)] * (array.rank - used)
         return parts
 
@@ -251,12 +251,9 @@ class ExpressionReader(Lowering):
                 return promotion.python(CONSTANTS[name])
             case ast.Subscript(value=ast.Attribute(value=of), slice=axis):
                 axes, which = self.array(of).axes, self.integer(axis)
-                if (
-                    isinstance(which, ir.Const)
-                    and isinstance(which.value, int)
-                    and -len(axes) <= which.value < len(axes)
-                ):
-                    return Operand(axes[which.value].extent, weak=True)
+                at = known(which)
+                if at is not None and -len(axes) <= at < len(axes):
+                    return self.extent(axes[at])
             case ast.Attribute(
                 value=of, attr="ndim" | "size" | "T" | "real" | "imag" | "shape" as attr
             ) if not (isinstance(of, ast.Name) and of.id == "np"):
@@ -265,7 +262,7 @@ class ExpressionReader(Lowering):
 
     def property(self, node: ast.expr, value: Value, attr: str) -> Value:
         if attr in ("real", "imag"):
-            return mapped(lambda x: functions.apply(attr, (x,)), value)
+            return mapped(lambda x: functions.apply(attr, (x,)) or x, value)
         if isinstance(value, Array):
             match attr:
                 case "ndim":
@@ -273,14 +270,20 @@ class ExpressionReader(Lowering):
                 case "size":
                     return self.size(value)
                 case "T":
-                    return calls.method(self, "transpose", value, [], {}, node)
+                    return transposed(value, tuple(reversed(range(value.rank))))
         raise self.refusal(node, f"'{text(node)}'")
+
+    def extent(self, axis: Axis) -> Operand:
+        """How many elements there are along an axis, as Python counts them."""
+        if self.known.nonnegative(axis.extent):
+            return Operand(axis.extent, weak=True)
+        return Operand(ir.Call("max", (axis.extent, ZERO), "int64"), weak=True)
 
     def size(self, array: Array) -> Operand:
         """How many elements there are."""
         total = promotion.python(1)
         for k, axis in enumerate(array.axes):
-            extent = Operand(axis.extent, True)
+            extent = self.extent(axis)
             total = promotion.binary("*", total, extent) if k else extent
         return total
 

@@ -28,32 +28,24 @@ class StatementReader(Binding):
     """Reads the statements of one function; ``signs`` knows the locals' signs from the pass before."""
 
     signs: Signs | None = None
+    signed: bool = False  # whether the direction of some loop depends on signs
     guarded: list[set[str]] = field(default_factory=lambda: [set()])  # positive by the test of a loop around
 
     def settle(self, nodes: list[ast.stmt], arguments: Sequence[Values] = ({},)) -> tuple[ir.Stmt, ...]:
         """Read a body until the dtypes of its locals stand; the last pass knows them, and their signs."""
         taken = frozenset(self.taken)
+        stores, indices = _counted(nodes)
         for _ in range(_MOST_PASSES):
             before, last = dict(self.locals), self.signs is not None
             self.restart(taken)
-            self.count(nodes)
+            self.stores, self.indices = Counter(stores), set(indices)
             self.opening(nodes)
             opening = tuple(self.out)
             body = self.block(nodes)
-            if self.locals == before and last:
+            if self.locals == before and (last or not self.signed):
                 return (*self.ahead, *opening, *body)
             self.signs = Signs(arguments, self.given) if self.locals == before else None
         raise self.refusal(nodes[0], "a mix of dtypes that does not come to rest")
-
-    def count(self, nodes: list[ast.stmt]) -> None:
-        """How often names are assigned, and which are only ever indices of loops."""
-        every = [node for top in nodes for node in ast.walk(top)]
-        names = [node for node in every if isinstance(node, ast.Name)]
-        self.stores = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
-        loops = Counter(
-            n.target.id for n in every if isinstance(n, ast.For) and isinstance(n.target, ast.Name)
-        )
-        self.indices = {name for name, count in loops.items() if count == self.stores[name]}
 
     def restart(self, taken: frozenset[str]) -> None:
         """Forget what one pass saw, except the dtypes it found."""
@@ -168,6 +160,7 @@ class StatementReader(Binding):
     def descends(self, node: ast.expr, step: ir.Expr) -> bool:
         if isinstance(step, ir.Const) and isinstance(step.value, int) and step.value != 0:
             return step.value < 0
+        self.signed = True
         if self.signs is None:  # not known before the last pass
             return False
         sign = self.signs.of(step, frozenset(self.guarded[-1]))
@@ -195,8 +188,10 @@ class StatementReader(Binding):
         self, node: ast.For | ast.While, positive: frozenset[str], var: str | None = None
     ) -> tuple[ir.Stmt, ...]:
         """The body of a loop whose test says that some names are positive when an iteration starts."""
-        changed = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        self.guarded.append((self.guarded[-1] - changed) | positive)
+        stored = self.guarded[-1] and {
+            n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        self.guarded.append((self.guarded[-1] - stored) | positive)
         with self.repeated(node, var):
             body = self.nested(node.body)
         self.guarded.pop()
@@ -218,7 +213,7 @@ class StatementReader(Binding):
                 axes = self.array(of).axes
                 if len(axes) != len(names):
                     raise self.refusal(node, f"'{text(node)}'")
-                self.unpack(names, [Operand(axis.extent, True) for axis in axes], node)
+                self.unpack(names, [self.extent(axis) for axis in axes], node)
             case ast.Tuple(elts=names), ast.Call():
                 self.unpack(names, self.several(value, len(names)), node)
             case (ast.Name() | ast.Subscript()) as target, _:
@@ -395,6 +390,14 @@ class StatementReader(Binding):
             self.put(target, index, result)
 
         self.over(target.axes, write)
+
+
+def _counted(nodes: list[ast.stmt]) -> tuple[Counter[str], set[str]]:
+    """How often names are assigned, and which are only ever indices of loops."""
+    every = [node for top in nodes for node in ast.walk(top)]
+    stores = Counter(n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    loops = Counter(n.target.id for n in every if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
+    return stores, {name for name, count in loops.items() if count == stores[name]}
 
 
 def _loaded(value: Array) -> frozenset[str]:

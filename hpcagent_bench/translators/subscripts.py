@@ -59,14 +59,12 @@ def subscript(base: Array, parts: Sequence[Part], facts: Knowledge) -> Array:
 
 
 def _complete(base: Array, parts: list[Part]) -> list[Part]:
-    used = sum(part.rank if _is_mask(part) else 1 for part in parts if part is not None)  # type: ignore[union-attr]
+    used = 0
+    for part in parts:
+        used += 0 if part is None else part.rank if isinstance(part, Array) and part.dtype == "bool" else 1
     if used > base.rank:
         raise Mismatch("more indices than axes")
     return parts + [Slice(None, None)] * (base.rank - used)
-
-
-def _is_mask(part: Part) -> bool:
-    return isinstance(part, Array) and part.dtype == "bool"
 
 
 def _fixed(index: ir.Expr) -> Callable[[Index], ir.Expr]:
@@ -92,13 +90,15 @@ def _along(k: int, axis: Axis, part: Slice, axes: list[Axis], facts: Knowledge) 
         return lambda index: index[k]
     extent, step = axis.extent, part.step
     if step > 0:
-        start = ZERO if part.start is None else _bound(part.start, extent, facts)
-        stop = extent if part.stop is None else _bound(part.stop, extent, facts)
+        start = ZERO if part.start is None else _first(part.start, extent, facts)
+        stop = extent if part.stop is None else _end(part.stop, extent, facts)
         count = divided(plus(minus(stop, start), number(step - 1)), step)
         origin = start if step == 1 else ZERO
     else:
-        start = minus(extent, ONE) if part.start is None else _last(part.start, extent, facts)
-        stop = number(-1) if part.stop is None else _last(part.stop, extent, facts)
+        start = (
+            minus(extent, ONE) if part.start is None else _end(part.start, minus(extent, ONE), facts, extent)
+        )
+        stop = number(-1) if part.stop is None else _first(part.stop, extent, facts, number(-1))
         count = divided(plus(minus(start, stop), number(-step - 1)), -step)
         origin = ZERO
     limit = count if known(count) is not None else axis.limit
@@ -119,31 +119,20 @@ def _from_end(bound: ir.Expr, extent: ir.Expr, facts: Knowledge) -> ir.Expr:
     return ir.Select(below, plus(extent, bound), bound, "int64")
 
 
-def _bound(bound: ir.Expr, extent: ir.Expr, facts: Knowledge) -> ir.Expr:
-    """An end of an upward slice, kept within 0 and the extent where it is not certain to be."""
+# Only ends that would add elements are kept within the array. One beyond on the other side leaves an
+# extent below zero, which means no elements as well.
+
+
+def _first(bound: ir.Expr, extent: ir.Expr, facts: Knowledge, least: ir.Expr = ZERO) -> ir.Expr:
+    """The lower end of a slice, not below the first element."""
     place = _from_end(bound, extent, facts)
-    if not facts.at_least(extent, place):
-        place = ir.Call("min", (place, extent), "int64")
-    return place if _harmless(place, extent, facts) else ir.Call("max", (place, ZERO), "int64")
+    return place if facts.at_least(place, least) else ir.Call("max", (place, least), "int64")
 
 
-def _harmless(place: ir.Expr, extent: ir.Expr, facts: Knowledge) -> bool:
-    """Whether a place is not below zero, or so only where a fixed number is taken from the extent: an array
-    that is too short for that has no elements to loop over either."""
-    if facts.nonnegative(place):
-        return True
-    return isinstance(place, ir.Call) and place.function == "min" and facts.nonnegative(place.args[0])
-
-
-def _last(bound: ir.Expr, extent: ir.Expr, facts: Knowledge) -> ir.Expr:
-    """An end of a downward slice, kept within -1 and the last place."""
-    place = _from_end(bound, extent, facts)
-    end = minus(extent, ONE)
-    if not facts.at_least(end, place):
-        place = ir.Call("min", (place, end), "int64")
-    if known(bound) is not None and known(bound) >= 0:  # type: ignore[operator]
-        return place
-    return place if facts.nonnegative(plus(place, ONE)) else ir.Call("max", (place, number(-1)), "int64")
+def _end(bound: ir.Expr, most: ir.Expr, facts: Knowledge, extent: ir.Expr | None = None) -> ir.Expr:
+    """The upper end of a slice, not beyond ``most``."""
+    place = _from_end(bound, most if extent is None else extent, facts)
+    return place if facts.at_least(most, place) else ir.Call("min", (place, most), "int64")
 
 
 # ---- index arrays and masks
@@ -171,7 +160,7 @@ def _gathered(base: Array, parts: list[Part], facts: Knowledge) -> Array:
 
     def back(index: Index, maker: Maker) -> Index:
         own = index[front : front + len(shape)]
-        left = list((*index[:front], *index[front + len(shape) :]))
+        left = [*index[:front], *index[front + len(shape) :]]
         result: list[ir.Expr] = []
         for k, part in enumerate(parts):
             if isinstance(part, Array):
