@@ -34,19 +34,19 @@ class Library:
         self.names, self.dialect = names, dialect
         self.headers: set[str] = set()
         self.texts: list[str] = []
-        self._known: dict[str, str] = {}
+        self._known: dict[tuple[str, str], str] = {}
 
     def helper(self, base: str, dtype: str, name: str | None = None) -> str:
         """The name of a helper for ``dtype``, which is written out once."""
-        wanted = name or widest(base, dtype)
-        if wanted not in self._known:
-            self._known[wanted] = spelled = self.names.fresh(wanted)
+        key = (name or widest(base, dtype), dtype)
+        if key not in self._known:
+            self._known[key] = spelled = self.names.fresh(key[0])
             self.headers.update(c_helpers.HELPERS[base].headers)
             values = {**self._values(dtype), "name": spelled}
             if base == "complex_power":
                 values["multiply"] = self.helper("complex_multiply", dtype)
             self.texts.append(c_helpers.written(base, values))
-        return self._known[wanted]
+        return self._known[key]
 
     def _values(self, dtype: str) -> dict[str, str]:
         values = {"T": value_type(dtype, self.dialect), "f": "f" if dtype in ("float32", "complex64") else ""}
@@ -83,10 +83,10 @@ class Expressions(Writer):
 
     def converted(self, value: ir.Expr) -> str:
         """A value on the right of an assignment, which converts it to the type on the left."""
-        value = stripped(value)
-        if _wraps(value):
-            return self.wrapped(value)[0]
-        return self.text(value)
+        bare = stripped(value)
+        if _wraps(bare) and ir.is_integer(value.dtype) and _bits(value.dtype) <= _bits(bare.dtype):
+            return self.wrapped(bare)[0]
+        return self.text(bare)
 
     def render(self, expr: ir.Expr) -> tuple[str, int]:
         match expr:
