@@ -41,7 +41,7 @@ def emit(source: Source, dialect: Dialect = C_DIALECT) -> str:
     if any(arg.dtype.startswith("complex") for arg in bound.args):
         library.headers.add("complex")
     text = "\n".join([*helpers, *body])
-    if re.search(r"\bbool\b", text) and dialect.language == "c":
+    if re.search(r"\b(bool|true|false)\b", text) and dialect.language == "c":
         library.headers.add("stdbool")
     order = [name for name in dialect.headers if name in library.headers]
     includes = [f"#include {dialect.headers[name]}" for name in order]
