@@ -1,9 +1,10 @@
 """Random whole-array programs: slices, broadcasting, reductions, gathers and scatters, products, overlaps.
 
 A symbol is a kind and a shape. Kinds: ``D`` float64, ``R`` any real, ``W`` any integer, ``T`` truth values,
-``E`` float64 on which sums are exact in any order; ``V``, ``U`` and ``C`` views of float64, integer, and read-
-only arrays. Shapes: ``n`` (N,), ``k`` (N-1,), ``i`` (N-2,), ``o`` (N//2,), ``m`` (M,), ``nm`` (N, M), ``mn``,
-``mm``, ``in`` (N-2, M-2), ``p`` and ``q`` the first i and the rest of N, where i is a loop index, ``s`` a value.
+``E`` float64 on which sums are exact in any order; ``V``, ``U`` and ``C`` views of float64, integer, and of
+read-only arrays. Shapes: ``n`` (N,), ``k`` (N-1,), ``i`` (N-2,), ``o`` (N//2,), ``m`` (M,), ``nm`` (N, M),
+``mn``, ``mm``, ``in`` (N-2, M-2), ``p`` and ``q`` the first i and the rest of N, where i is a loop index, and
+``s`` a single value.
 """
 
 from __future__ import annotations
