@@ -23,10 +23,10 @@ WIDTH = 110
 _LENGTH = 63
 _RESPELLED = frozenset(
     (
-        "abs acos acosh aimag asin asinh associate atan atan2 atanh bge bgt ble blt ceiling cmplx conjg cos "
-        "cosh exp exponent floor fraction hypot iand ibits ieor int ior kind log log10 max merge min mod "
-        "modulo nint not real scale shape shifta shiftl shiftr sign sin sinh size sqrt sum tan tanh transfer "
-        "c_double c_float c_double_complex c_float_complex c_int8_t c_int16_t c_int32_t c_int64_t wide"
+        "abs acos acosh aimag aint anint asin asinh atan atan2 atanh bge bgt ble blt btest cmplx conjg cos "
+        "cosh epsilon exp hypot iand ieor int ior log log10 max merge min mod modulo nint not real "
+        "selected_int_kind shifta shiftl shiftr sign sin sinh sqrt tan tanh transfer wide "
+        "c_double c_float c_double_complex c_float_complex c_int8_t c_int16_t c_int32_t c_int64_t"
     ).split()
 )
 _INT32 = 2**31

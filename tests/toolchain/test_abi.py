@@ -134,7 +134,6 @@ def test_scalars_of_storage_formats_travel_as_float(datatype, every_dtype):
 
 def test_fortran_sees_reversed_extents_from_zero_and_scalars_by_value(every_dtype):
     text = fortran_interface(abi.binding(every_dtype))
-    assert "real(c_double), intent(inout) :: a_float64(0:2, 0:n / 2 - 1, 0:N2)" not in text
     names = argument_names(abi.binding(every_dtype))
     assert {names["N"], names["n"]} == {"N", "n2"}
     assert "real(c_double), intent(inout) :: a_float64(0:2, 0:n2 / 2 - 1, 0:N)" in text
