@@ -1,205 +1,285 @@
-"""Which loops run their iterations in any order: a conservative test on affine subscripts.
+"""Which loops run their iterations in any order, proved; and why the others do not.
 
-A loop is independent when no element stored in one iteration is touched in another, and no scalar carries a
-value from one iteration to the next. What the test cannot prove, it denies.
+Two accesses of one array, at least one of them a store, meet in different iterations of a loop if integers
+exist that obey all of: both iterations lie in the loop's range, one before the other; so do the indices of
+the loops inside; the branches around either access are taken; their subscripts agree on every axis. A loop
+is parallel when that is proved impossible for every pair (see ``linear``) and no scalar carries a value from
+one iteration to the next. What cannot be proved is denied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from hpcagent_bench.translators import ir
-from hpcagent_bench.translators.scopes import mentions, private
-
-
-@dataclass(frozen=True)
-class Affine:
-    """``constant`` plus a sum of integer coefficients times names; zero coefficients are never kept."""
-
-    constant: int = 0
-    terms: Mapping[str, int] = field(default_factory=dict)
-
-    def plus(self, other: Affine, factor: int = 1) -> Affine:
-        """``self + factor * other``."""
-        names = {*self.terms, *other.terms}
-        terms = {name: self.terms.get(name, 0) + factor * other.terms.get(name, 0) for name in names}
-        return Affine(
-            self.constant + factor * other.constant, {name: c for name, c in terms.items() if c != 0}
-        )
-
-    def renamed(self, names: Mapping[str, str]) -> Affine:
-        return Affine(self.constant, {names.get(name, name): c for name, c in self.terms.items()})
+from hpcagent_bench.translators import ir, linear
+from hpcagent_bench.translators.accesses import Access, Site, Survey, names_of, survey
+from hpcagent_bench.translators.liveness import Liveness
+from hpcagent_bench.translators.notation import element
+from hpcagent_bench.translators.polynomials import Polynomial
+from hpcagent_bench.translators.private_arrays import private_arrays
+from hpcagent_bench.translators.reductions import Reduction, scalar_reduction
 
 
 @dataclass(frozen=True)
-class Access:
-    """One load or store inside a loop, with the loops between the two, outermost first."""
+class Verdict:
+    """What is known of one loop.
 
-    array: str
-    index: tuple[ir.Expr, ...]
-    store: bool
-    inner: tuple[ir.For, ...]
+    ``parallel``: its iterations may run in any order, given that every iteration has its own ``private``
+    scalars and ``private_arrays`` and the ``reductions`` are made as such. ``reason`` says why (not).
+    """
 
+    loop: ir.For | ir.While
+    parallel: bool
+    reason: str
+    reductions: tuple[Reduction, ...] = ()
+    private: tuple[str, ...] = ()
+    private_arrays: tuple[str, ...] = ()
 
-def affine(expr: ir.Expr, function: ir.Function) -> Affine | None:
-    """``expr`` over loop indices and scalar arguments, or None when it is anything else."""
-    match expr:
-        case ir.Const() if isinstance(expr.value, int):
-            return Affine(int(expr.value))
-        case ir.Name() if expr.name not in function.locals:
-            return Affine(0, {expr.name: 1})
-        case ir.Unary(op="-"):
-            operand = affine(expr.operand, function)
-            return None if operand is None else Affine().plus(operand, -1)
-        case ir.Binary(op="+" | "-" | "*"):
-            left, right = affine(expr.left, function), affine(expr.right, function)
-            if left is None or right is None:
-                return None
-            if expr.op != "*":
-                return left.plus(right, 1 if expr.op == "+" else -1)
-            if left.terms and right.terms:
-                return None
-            varying, factor = (left, right.constant) if left.terms else (right, left.constant)
-            return Affine().plus(varying, factor)
-        case _:
-            return None
+    @property
+    def line(self) -> int:
+        return self.loop.line
+
+    @property
+    def index(self) -> str:
+        """The loop's index, ``while`` where it has none."""
+        return self.loop.var if isinstance(self.loop, ir.For) else "while"
 
 
-def independent(loop: ir.For, function: ir.Function, outer: tuple[ir.For, ...] = ()) -> bool:
-    """Whether the iterations of ``loop`` may run in any order; ``outer`` are the loops around it."""
-    if _leaves_early(loop.body) or not _scalars_private(loop, function):
-        return False
-    accesses = list(_accesses(loop.body, ()))
-    for store in (access for access in accesses if access.store):
-        for other in (access for access in accesses if access.array == store.array):
-            if not _apart(store, other, loop, function, outer):
-                return False
-    return True
+def verdicts(function: ir.Function) -> dict[int, Verdict]:
+    """One verdict for every loop of ``function``, by the id of the loop, in program order."""
+    found = survey(function)
+    liveness = Liveness(function.body)
+    result: dict[int, Verdict] = {}
+    for site in found.sites:
+        verdict = _verdict(site, found, liveness, function)
+        known = result.get(id(site.loop))
+        if known is None or not verdict.parallel:  # one object may stand in two places
+            result[id(site.loop)] = verdict
+    return result
 
 
-def parallel_loop(function: ir.Function) -> ir.For | None:
-    """The outermost independent loop of unit step, the first in program order among equals, or None."""
-    level: list[tuple[tuple[ir.For, ...], ir.For]] = [((), loop) for loop in _loops(function.body)]
-    while level:
-        for outer, loop in level:
-            if loop.step == 1 and independent(loop, function, outer):
-                return loop
-        level = [((*outer, loop), inner) for outer, loop in level for inner in _loops(loop.body)]
+def parallel_loop(
+    function: ir.Function, *, reductions: bool = False, private_arrays: bool = False
+) -> ir.For | None:
+    """The outermost parallel loop of unit step, the first in program order among equals, or None.
+
+    Loops that need reductions, or arrays of an iteration's own, count only where the caller can make these;
+    a loop with reductions only when there is none without.
+    """
+    known = verdicts(function)
+    fit = [
+        (depth, loop, bool(known[id(loop)].reductions))
+        for depth, loop in _loops(function.body, 0)
+        if loop.unit and known[id(loop)].parallel and (private_arrays or not known[id(loop)].private_arrays)
+    ]
+    for wanted in (False, True) if reductions else (False,):
+        among = [(depth, loop) for depth, loop, reduces in fit if reduces is wanted]
+        if among:
+            return min(among, key=lambda pair: pair[0])[1]
     return None
 
 
-def _loops(body: tuple[ir.Stmt, ...]) -> Iterator[ir.For]:
-    """The outermost loops of a body, those under branches included."""
+def _loops(body: tuple[ir.Stmt, ...], depth: int) -> Iterator[tuple[int, ir.For]]:
     for stmt in body:
         if isinstance(stmt, ir.For):
-            yield stmt
-        elif isinstance(stmt, ir.If):
-            yield from _loops(ir.nested(stmt))
+            yield depth, stmt
+        deeper = depth + isinstance(stmt, (ir.For, ir.While))
+        yield from _loops(ir.nested(stmt), deeper)
 
 
-def _leaves_early(body: tuple[ir.Stmt, ...]) -> bool:
-    """A ``break`` of this loop, not of one inside it."""
-    for stmt in body:
-        if isinstance(stmt, ir.Jump) and stmt.kind == "break":
-            return True
-        if isinstance(stmt, ir.If) and _leaves_early(ir.nested(stmt)):
-            return True
-    return False
-
-
-def _scalars_private(loop: ir.For, function: ir.Function) -> bool:
-    """Every local the loop writes starts anew in each iteration and is not used outside the loop."""
-    for name in ir.assigned(loop.body) & function.locals.keys():
-        if not private(name, loop) or _used_outside(name, loop, function.body):
-            return False
-    return True
-
-
-def _used_outside(name: str, loop: ir.For, body: tuple[ir.Stmt, ...]) -> bool:
-    for stmt in body:
-        if stmt is loop:
+def _verdict(site: Site, found: Survey, liveness: Liveness, function: ir.Function) -> Verdict:
+    loop = site.loop
+    if isinstance(loop, ir.While):
+        return Verdict(loop, False, "a while loop goes on as long as its iterations say")
+    early = _early_exit(loop.body)
+    if early is not None:
+        return Verdict(loop, False, f"line {early.line} may leave the loop early")
+    needed = liveness.entering[id(loop)] | liveness.leaving[id(loop)]
+    reductions: list[Reduction] = []
+    private: list[str] = []
+    for name in sorted(ir.assigned(loop.body) & function.locals.keys()):
+        if name not in needed:
+            private.append(name)
             continue
-        if any(inner is loop for inner in ir.statements((stmt,))):
-            if any(name in ir.reads(expr) for expr in ir.expressions(stmt)):
-                return True
-            if _used_outside(name, loop, ir.nested(stmt)):
-                return True
-        elif mentions(name, stmt):
-            return True
-    return False
-
-
-def _accesses(body: tuple[ir.Stmt, ...], inner: tuple[ir.For, ...]) -> Iterator[Access]:
-    for stmt in body:
-        for expr in ir.expressions(stmt):
-            for node in ir.walk(expr):
-                if isinstance(node, ir.Load):
-                    yield Access(node.array, node.index, False, inner)
-        if isinstance(stmt, ir.Store):
-            yield Access(stmt.array, stmt.index, True, inner)
-        deeper = (*inner, stmt) if isinstance(stmt, ir.For) else inner
-        yield from _accesses(ir.nested(stmt), deeper)
-
-
-def _apart(
-    store: Access, other: Access, loop: ir.For, function: ir.Function, outer: tuple[ir.For, ...]
-) -> bool:
-    """Whether the two never meet in different iterations of ``loop``: one axis that proves it is enough."""
-    moved = {inner.var: f"{inner.var}'" for inner in (loop, *other.inner)}
-    ranges = index_ranges((*outer, loop, *store.inner), function, {})
-    ranges.update(index_ranges((loop, *other.inner), function, moved))
-    for left, right in zip(store.index, other.index, strict=True):
-        first, second = affine(left, function), affine(right, function)
-        if first is None or second is None:
-            continue
-        gap = first.plus(second.renamed(moved), -1)
-        if _own_element(gap, loop.var, moved[loop.var]):
-            return True
-        if _positive(gap, ranges) or _positive(Affine().plus(gap, -1), ranges):
-            return True
-    return False
-
-
-def _own_element(gap: Affine, here: str, there: str) -> bool:
-    """``gap`` is c·(here - there) + constant and cannot vanish while the two differ."""
-    factor = gap.terms.get(here, 0)
-    if factor == 0 or dict(gap.terms) != {here: factor, there: -factor}:
-        return False
-    return gap.constant == 0 or gap.constant % factor != 0
-
-
-Range = tuple[Affine | None, Affine | None]
-
-
-def index_ranges(
-    loops: tuple[ir.For, ...], function: ir.Function, moved: Mapping[str, str]
-) -> dict[str, Range]:
-    """Lowest and highest value of each index, outermost first, in terms of indices further out."""
-    found: dict[str, Range] = {}
-    for loop in loops:
-        start, stop = affine(loop.start, function), affine(loop.stop, function)
-        if loop.step > 0:
-            low, high = start, stop and stop.plus(Affine(-1))
+        reduction = scalar_reduction(name, loop.body, function.locals[name])
+        if reduction is None:
+            return Verdict(loop, False, _carried(name, loop, name in liveness.entering[id(loop)]))
+        reductions.append(reduction)
+    own = private_arrays(site, found, function)
+    conflict = None
+    for first, second in _pairs(site, own):
+        reduction = _same_cell(first, second, site, found)
+        if reduction is not None:
+            reductions += [reduction] if reduction not in reductions else []
         else:
-            low, high = stop and stop.plus(Affine(1)), start
-        found[moved.get(loop.var, loop.var)] = (low and low.renamed(moved), high and high.renamed(moved))
-    return found
+            conflict = _first(conflict, _conflict(first, second, site, found))
+    if conflict is not None:
+        return Verdict(loop, False, conflict.reason)
+    return Verdict(loop, True, _why(reductions, own), tuple(reductions), tuple(private), own)
 
 
-def lowest(value: Affine, ranges: Mapping[str, Range]) -> Affine | None:
-    """A bound ``value`` never falls below, free of loop indices: the innermost go to their worst first."""
-    for name in reversed(list(ranges)):
-        factor = value.terms.get(name, 0)
-        if factor == 0:
+def _why(reductions: list[Reduction], own: tuple[str, ...]) -> str:
+    words = {"+": "sum", "*": "product", "min": "minimum", "max": "maximum", "and": "and", "or": "or"}
+    parts = ["no iteration touches what another one stores"]
+    for reduction in reductions:
+        into = reduction.name if reduction.index is None else element(reduction.name, reduction.index)
+        parts.append(f"except for the {words[reduction.op]} into {into}, a reduction")
+    if own:
+        parts.append(f"each iteration with its own {' and '.join(own)}")
+    return ", ".join(parts)
+
+
+# ---- scalars and control
+
+
+def _early_exit(body: tuple[ir.Stmt, ...]) -> ir.Jump | ir.Return | None:
+    """A ``break`` of this loop, not of one inside it, or a return."""
+    for stmt in body:
+        if isinstance(stmt, ir.Return) or (isinstance(stmt, ir.Jump) and stmt.kind == "break"):
+            return stmt
+        found = None
+        if isinstance(stmt, ir.If):
+            found = _early_exit(stmt.body) or _early_exit(stmt.orelse)
+        elif isinstance(stmt, (ir.For, ir.While)):
+            found = next((s for s in ir.statements(stmt.body) if isinstance(s, ir.Return)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _carried(name: str, loop: ir.For, enters: bool) -> str:
+    writes = [s.line for s in ir.statements(loop.body) if isinstance(s, ir.Assign) and s.name == name]
+    if enters:
+        return (
+            f"{name}, set in {_lines(writes)}, carries a value from one iteration of {loop.var} to the next"
+        )
+    return (
+        f"the value {name} gets in the last iteration of {loop.var} ({_lines(writes)}) is used after the loop"
+    )
+
+
+def _lines(numbers: list[int]) -> str:
+    distinct = sorted(set(numbers))
+    if len(distinct) == 1:
+        return f"line {distinct[0]}"
+    return f"lines {', '.join(map(str, distinct[:-1]))} and {distinct[-1]}"
+
+
+# ---- arrays
+
+
+@dataclass(frozen=True)
+class _Conflict:
+    rank: int
+    reason: str
+
+
+def _first(known: _Conflict | None, new: _Conflict | None) -> _Conflict | None:
+    """The one that says more: a value read after it was stored, then one overwritten, then two stores."""
+    if known is None or new is None:
+        return known or new
+    return new if new.rank < known.rank else known
+
+
+def _pairs(site: Site, own: tuple[str, ...]) -> Iterator[tuple[Access, Access]]:
+    """All pairs that could conflict: a store and another access of its array, a store and itself."""
+    for position, first in enumerate(site.accesses):
+        if first.array in own:
             continue
-        worst = ranges[name][0 if factor > 0 else 1]
-        if worst is None:
+        for second in site.accesses[position:]:
+            if first.array == second.array and (first.store or second.store):
+                yield first, second
+
+
+def _same_cell(first: Access, second: Access, site: Site, found: Survey) -> Reduction | None:
+    """The reduction both accesses belong to, into an element that is the same in every iteration."""
+    if first.update is None or first.update != second.update or first.index != second.index:
+        return None
+    if any(found.values[name].number >= site.first for axis in first.index for name in axis.names):
+        return None
+    if any(ir.reads(axis) & ir.assigned(site.loop.body) for axis in first.written):
+        return None  # the element could not be named outside the loop
+    return Reduction(first.array, first.update, first.written)
+
+
+def _conflict(first: Access, second: Access, site: Site, found: Survey) -> _Conflict | None:
+    """How two accesses meet in different iterations, or None when it is proved that they do not."""
+    pair = _Pair(first, second, site, found)
+    if pair.apart_at_sight():
+        return None
+    loop = site.loop
+    assert isinstance(loop, ir.For)
+    worst: _Conflict | None = None
+    for forward in (True, False) if first is not second else (True,):
+        distance = pair.distance(forward)
+        if distance is not None:
+            early, late = (first, second) if forward else (second, first)
+            worst = _first(worst, _told(early, late, loop.var, distance, pair.certain))
+    return worst
+
+
+def _told(early: Access, late: Access, var: str, distance: int, certain: bool) -> _Conflict:
+    """The conflict as a sentence; ``distance`` is 0 when it is not one number."""
+    far = f" (distance {distance})" if distance else ""
+    may = "" if distance or certain else "may "
+    here, there = element(late.array, late.written), element(early.array, early.written)
+    that = "" if here == there else f" as {there}"
+    where = f" in line {early.line}" if early.line != late.line else ""
+    if early.store and not late.store:
+        reads = f"line {late.line} {may}{'read' if may else 'reads'} {here}"
+        return _Conflict(0, f"{reads}, which an earlier iteration of {var} stores{that}{where}{far}")
+    if late.store and not early.store:
+        overwrites = f"a later iteration of {var} {may}{'overwrite' if may else 'overwrites'}"
+        where = f" in line {late.line}" if early.line != late.line else ""
+        return _Conflict(1, f"line {early.line} reads {there}, which {overwrites}{where}{far}")
+    stores = "may store" if may else "stores"
+    if early is late:
+        return _Conflict(2, f"line {late.line} {stores} {here} in more than one iteration of {var}{far}")
+    return _Conflict(
+        2, f"line {late.line} {stores} {here}, which another iteration of {var} stores{that}{where}{far}"
+    )
+
+
+class _Pair:
+    """Two accesses in two iterations: what belongs to the second's gets a prime."""
+
+    def __init__(self, first: Access, second: Access, site: Site, found: Survey) -> None:
+        left, right = names_of(first, found), names_of(second, found)
+        values = found.values
+        primed = {name: f"{name}'" for name in right if values[name].number >= site.first}
+        self.here, self.there = site.counter, primed[site.counter]
+        self.gaps = [a - b.renamed(primed) for a, b in zip(first.index, second.index, strict=True)]
+        self.certain = not (first.guards or second.guards) and not any(
+            values[name].opaque for gap in (*first.index, *second.index) for name in gap.names
+        )
+        facts = {fact for name in left for fact in values[name].facts} | set(first.guards)
+        facts |= {fact.renamed(primed) for name in right for fact in values[name].facts}
+        facts |= {guard.renamed(primed) for guard in second.guards}
+        self.facts = sorted(facts, key=lambda fact: fact.key)
+
+    def apart_at_sight(self) -> bool:
+        """One axis differs when the iterations do: c·(here - there) + d has no zero then."""
+        here, there = (self.here,), (self.there,)
+        for gap in self.gaps:
+            factor = gap.terms.get(here, 0)
+            rest = {m: c for m, c in gap.terms.items() if m not in (here, there, ())}
+            if rest or gap.terms.get(there, 0) != -factor:
+                continue
+            if (factor == 0 and gap.offset) or (factor and (gap.offset == 0 or gap.offset % factor)):
+                return True
+        return False
+
+    def distance(self, forward: bool) -> int | None:
+        """Iterations from one access to the other, 0 when not one number, None when they never meet.
+
+        ``forward``: the first access comes in the earlier iteration.
+        """
+        ahead = Polynomial.name(self.there) - Polynomial.name(self.here)
+        ahead = ahead if forward else -ahead
+        facts = [*self.facts, ahead - 1]
+        facts += linear.products(facts, self.gaps)
+        if linear.impossible(self.gaps, facts):
             return None
-        value = value.plus(Affine(0, {name: 1}), -factor).plus(worst, factor)
-    return value
-
-
-def _positive(value: Affine, ranges: Mapping[str, Range]) -> bool:
-    least = lowest(value, ranges)
-    return least is not None and not least.terms and least.constant > 0
+        low, high = linear.span(ahead, self.gaps, facts)
+        return low if low is not None and low == high else 0

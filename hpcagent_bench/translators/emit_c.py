@@ -1,226 +1,224 @@
-"""From the typed form to one plain C99 function: flat row-major indices, canonical loops, no macros."""
+"""From the typed form to one plain C function: flat row-major indices, canonical loops, no macros."""
 
 from __future__ import annotations
 
-from hpcagent_bench.corpus.spec import Kernel
+import re
+
 from hpcagent_bench.toolchain import abi
 from hpcagent_bench.translators import ir
+from hpcagent_bench.translators.c_expressions import Expressions, Library
+from hpcagent_bench.translators.c_types import RELATION, Dialect, stripped, value_type
+from hpcagent_bench.translators.c_types import C as C_DIALECT
+from hpcagent_bench.translators.dependence import Verdict
 from hpcagent_bench.translators.scopes import scopes
+from hpcagent_bench.translators.signs import Signs
+from hpcagent_bench.translators.writing import (
+    INDENT,
+    Names,
+    Source,
+    as_function,
+    elif_chain,
+    read_once,
+)
 
-_PRECEDENCE = {"*": 10, "/": 10, "+": 9, "-": 9, "<": 8, "<=": 8, ">": 8, ">=": 8, "==": 7, "!=": 7}
-_AND, _OR, _SELECT, _UNARY, _PRIMARY = 6, 5, 4, 11, 12
-_LOCAL_TYPES = {"int64": "int64_t", "bool": "int", "float64": "double", "float32": "float"}
-_SPELLED = {"arctan2": "atan2", "power": "pow"}
-_INDENT = "    "
-
-_FLOOR_DIV = """static inline int64_t floor_div(const int64_t a, const int64_t b)
-{
-    const int64_t q = a / b;
-    return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-"""
-_FLOOR_MOD = """static inline int64_t floor_mod(const int64_t a, const int64_t b)
-{
-    const int64_t r = a % b;
-    return (r != 0 && (r < 0) != (b < 0)) ? r + b : r;
-}
-"""
-_HELPERS = {"//": ("floor_div", _FLOOR_DIV), "%": ("floor_mod", _FLOOR_MOD)}
-"""Python's integer division rounds down, C's toward zero."""
+_REDUCTION = {"and": "&&", "or": "||"}
 
 
-def emit(kernel: Kernel, function: ir.Function, datatype: str = "float64") -> str:
-    """The C source of ``function``: the kernel's symbol with the parameters of abi.c_declaration."""
-    writer = _Writer(function)
-    body = [*writer.opening(), *writer.block(function.body, 1)]
-    temporaries = [abi.c_name(array.name) for array in function.arrays.values() if array.local]
-    body += [f"{_INDENT}free({name});" for name in temporaries]
-    includes = ["#include <stdint.h>"]
-    if writer.uses_math:
-        includes.append("#include <math.h>")
-    if temporaries:
-        includes.append("#include <stdlib.h>")
-    helpers = [text for _, text in (_HELPERS[op] for op in sorted(writer.helpers))]
-    declaration = abi.c_declaration(abi.binding(kernel, datatype))
-    header = f"/* {kernel.name}: from {kernel.numpy_source.name} */"
-    return "\n".join([header, *includes, *helpers, declaration, "{", *body, "}", ""])
+def emit(source: Source, dialect: Dialect = C_DIALECT) -> str:
+    """The C (or C++) text: the kernel's symbol with the parameters of abi.c_declaration."""
+    function = source.function
+    names = Names(abi.c_name)
+    bound = abi.binding(source.kernel, source.datatype)
+    names.add(arg.name for arg in bound.args)
+    names.add(("workspace", "workspace_size", bound.symbol))
+    names.add((*function.arrays, *function.locals, *(helper.name for helper in function.helpers)))
+    names.add(stmt.var for stmt in ir.statements(function.body) if isinstance(stmt, ir.For))
+    library = Library(names, dialect)
+    helpers = [_helper(helper, library) for helper in function.helpers]
+    writer = CWriter(function, names, source.signs, library, dialect, source.parallel)
+    body = writer.whole()
+    library.headers.add("stdint")
+    if any(arg.dtype.startswith("complex") for arg in bound.args):
+        library.headers.add("complex")
+    text = "\n".join([*helpers, *body])
+    if re.search(r"\b(bool|true|false)\b", text) and dialect.language == "c":
+        library.headers.add("stdbool")
+    order = [name for name in dialect.headers if name in library.headers]
+    includes = [f"#include {dialect.headers[name]}" for name in order]
+    unused = [name for name in _parameters(bound) if not re.search(rf"\b{name}\b", "\n".join(body))]
+    discarded = [f"{INDENT}(void){name};" for name in unused]
+    declaration = abi.c_declaration(bound, dialect.language)
+    title = f"/* {source.title} */"
+    return "\n".join(
+        [title, *includes, *library.texts, *helpers, declaration, "{", *discarded, *body, "}", ""]
+    )
 
 
-class _Writer:
-    """Writes statements and expressions, and notes which headers and helpers they need."""
+def _parameters(bound: abi.Binding) -> list[str]:
+    return [*(abi.c_name(arg.name) for arg in bound.args), "workspace", "workspace_size"]
 
-    def __init__(self, function: ir.Function) -> None:
-        self.function = function
-        self.scopes = scopes(function)
-        self.helpers: set[str] = set()
-        self.uses_math = False
-        self.taken = {*function.scalars, *function.locals, *function.arrays}
 
-    # ---- statements
+def _helper(helper: ir.Helper, library: Library) -> str:
+    """A helper function of the reference as a C function."""
+    function = as_function(helper)
+    names = Names(abi.c_name)
+    names.add((*helper.params, *helper.locals))
+    names.add(stmt.var for stmt in ir.statements(helper.body) if isinstance(stmt, ir.For))
+    dialect = library.dialect
+    writer = CWriter(function, _Both(names, library.names), Signs({}), library, dialect)
+    params = [f"const {value_type(dtype, dialect)} {names[name]}" for name, dtype in helper.params.items()]
+    head = (
+        f"static inline {value_type(helper.dtype, dialect)} {library.names[helper.name]}({', '.join(params)})"
+    )
+    return "\n".join([head, "{", *writer.whole(), "}", ""])
 
-    def opening(self) -> list[str]:
-        """Locals whose first value depends on the path taken start as zero."""
-        types = self.function.locals
-        return [f"{_INDENT}{_LOCAL_TYPES[types[name]]} {name} = 0;" for name in self.scopes.top]
 
-    def block(self, body: tuple[ir.Stmt, ...], depth: int) -> list[str]:
-        return [f"{_INDENT * depth}{line}" for stmt in body for line in self.statement(stmt)]
+class _Both(Names):
+    """Names of a helper, and beyond them those of the file."""
+
+    def __init__(self, own: Names, beyond: Names) -> None:
+        super().__init__(str)
+        self._own, self._beyond = own, beyond
+
+    def fresh(self, wanted: str) -> str:
+        return self._own.fresh(wanted)
+
+    def __getitem__(self, name: str) -> str:
+        return self._own[name] if name in self._own else self._beyond[name]
+
+
+class CWriter(Expressions):
+    """Writes the statements of a function or helper."""
+
+    def __init__(
+        self,
+        function: ir.Function,
+        names: Names,
+        signs: Signs,
+        library: Library,
+        dialect: Dialect,
+        parallel: Verdict | None = None,
+    ) -> None:
+        super().__init__(function, names, signs, library, dialect)
+        self.scopes = scopes(function.locals, function.body)
+        self.parallel = parallel
+        self.allocated: list[str] = []
+
+    def whole(self) -> list[str]:
+        """The body, and the release of the local arrays at its end."""
+        return [*self.block(self.function.body), *(f"{INDENT}{line}" for line in self.releases())]
+
+    def releases(self) -> list[str]:
+        return [f"free({name});" for name in self.allocated]
 
     def statement(self, stmt: ir.Stmt) -> list[str]:
-        match stmt:
-            case ir.Assign():
-                declared = f"{_LOCAL_TYPES[self.function.locals[stmt.name]]} " if self.declares(stmt) else ""
-                return [f"{declared}{stmt.name} = {self.text(stmt.value)};"]
-            case ir.Store():
-                value = self.text(stmt.value)
-                if self.function.arrays[stmt.array].dtype == "bool" and stmt.value.dtype != "bool":
-                    value = f"{self.text(stmt.value, _PRECEDENCE['!='] + 1)} != 0"
-                return [f"{self.element(stmt.array, stmt.index)} = {value};"]
-            case ir.For():
-                return self.loop(stmt)
-            case ir.If():
-                return self.branch(stmt)
-            case ir.Allocate():
-                return [self.allocation(stmt)]
-            case ir.Jump():
-                return [f"{stmt.kind};"]
+        return [*self.declarations(stmt), *super().statement(stmt)]
 
-    def declares(self, stmt: ir.Assign) -> bool:
-        return id(stmt) in self.scopes.declaring
+    def declarations(self, stmt: ir.Stmt) -> list[str]:
+        """Locals whose first value depends on the path taken start as zero."""
+        lines = []
+        for name in self.scopes.before.get(id(stmt), ()):
+            dtype = self.function.locals[name]
+            zero = "false" if dtype == "bool" else "0"
+            lines.append(f"{value_type(dtype, self.dialect)} {self.names[name]} = {zero};")
+        return lines
+
+    def assign(self, stmt: ir.Assign) -> list[str]:
+        dtype = self.function.locals[stmt.name]
+        declared = f"{value_type(dtype, self.dialect)} " if id(stmt) in self.scopes.declaring else ""
+        return [f"{declared}{self.names[stmt.name]} = {self.converted(stmt.value)};"]
+
+    def store(self, stmt: ir.Store) -> list[str]:
+        stored = self.function.arrays[stmt.array].dtype
+        value = self.converted(stmt.value)
+        if stored in ("bfloat16", "float8_e4m3", "float8_e5m2"):
+            name = f"to_{stored}"
+            value = f"{self.library.helper(name, 'float32', name)}({value})"
+        elif stored == "float16":
+            value = f"(_Float16)({value})"
+        return [f"{self.element(stmt.array, stmt.index)} = {value};"]
 
     def loop(self, stmt: ir.For) -> list[str]:
         lines = []
-        stop = self.text(stmt.stop, _PRECEDENCE["<"] + 1)
-        if ir.reads(stmt.stop) & ir.assigned(stmt.body):  # range() reads its bounds once
-            name = self.fresh(f"{stmt.var}_stop")
-            lines.append(f"const int64_t {name} = {self.text(stmt.stop)};")
-            stop = name
-        compare = "<" if stmt.step > 0 else ">"
-        step = {1: f"{stmt.var}++", -1: f"{stmt.var}--"}.get(stmt.step)
-        if step is None:
-            step = f"{stmt.var} {'+' if stmt.step > 0 else '-'}= {abs(stmt.step)}"
-        start = self.text(stmt.start)
-        lines.append(f"for (int64_t {stmt.var} = {start}; {stmt.var} {compare} {stop}; {step}) {{")
-        return [*lines, *self.block(stmt.body, 1), "}"]
+        var = self.names[stmt.var]
+        bounds = {"stop": stmt.stop, "step": stmt.step}
+        spelled = {}
+        for what, expr in bounds.items():
+            spelled[what] = self.text(stripped(expr), RELATION + 1)
+            if read_once(stmt, expr):
+                spelled[what] = self.names.fresh(f"{var}_{what}")
+                lines.append(f"const int64_t {spelled[what]} = {self.text(expr)};")
+        compare = ">" if stmt.descending else "<"
+        head = f"int64_t {var} = {self.text(stripped(stmt.start))}; {var} {compare} {spelled['stop']}"
+        lines += self.pragma(stmt)
+        return [
+            *lines,
+            f"for ({head}; {_advance(var, stmt.step, spelled['step'])}) {{",
+            *self.inside(stmt),
+            "}",
+        ]
+
+    def pragma(self, stmt: ir.For) -> list[str]:
+        verdict = self.parallel
+        if verdict is None or verdict.loop is not stmt:
+            return []
+        clauses = [
+            f" reduction({_REDUCTION.get(reduction.op, reduction.op)}:{self.names[reduction.name]})"
+            for reduction in verdict.reductions
+        ]
+        inside = self._declared_inside(stmt)
+        outside = [self.names[name] for name in verdict.private if name not in inside]
+        if outside:
+            clauses.append(f" private({', '.join(outside)})")
+        return [f"#pragma omp parallel for{''.join(clauses)}"]
+
+    def _declared_inside(self, loop: ir.For) -> set[str]:
+        """Scalars with a declaration in the body of a loop, the indices of loops included."""
+        found: set[str] = set()
+        for stmt in ir.statements(loop.body):
+            found.update(self.scopes.before.get(id(stmt), ()))
+            if isinstance(stmt, ir.For):
+                found.add(stmt.var)
+            if isinstance(stmt, ir.Assign) and id(stmt) in self.scopes.declaring:
+                found.add(stmt.name)
+        return found
+
+    def repeat(self, stmt: ir.While) -> list[str]:
+        return [f"while ({self.text(stmt.test)}) {{", *self.block(stmt.body), "}"]
 
     def branch(self, stmt: ir.If) -> list[str]:
-        lines = [f"if ({self.text(stmt.test)}) {{", *self.block(stmt.body, 1)]
-        rest = stmt.orelse
-        while len(rest) == 1 and isinstance(rest[0], ir.If):
-            lines += [f"}} else if ({self.text(rest[0].test)}) {{", *self.block(rest[0].body, 1)]
-            rest = rest[0].orelse
+        chain, rest = elif_chain(stmt)
+        lines: list[str] = []
+        for test, body in chain:
+            opening = "} else if" if lines else "if"
+            lines += [f"{opening} ({self.text(test)}) {{", *self.block(body)]
         if rest:
-            lines += ["} else {", *self.block(rest, 1)]
+            lines += ["} else {", *self.block(rest)]
         return [*lines, "}"]
 
-    def allocation(self, stmt: ir.Allocate) -> str:
+    def allocate(self, stmt: ir.Allocate) -> list[str]:
         array = self.function.arrays[stmt.array]
-        element = abi.C_TYPES[array.dtype]
-        count = " * ".join(self.text(extent, _PRECEDENCE["*"] + 1) for extent in array.shape) or "1"
+        element = abi.c_type(array.dtype, self.dialect.language)
+        count = " * ".join(self.text(extent, RELATION + 3) for extent in array.shape) or "1"
         size = f"(size_t)({count})"
         call = f"calloc({size}, sizeof({element}))" if stmt.zeroed else f"malloc({size} * sizeof({element}))"
-        return f"{element} *restrict {array.name} = ({element} *){call};"
+        self.library.headers.add("stdlib")
+        self.allocated.append(self.names[stmt.array])
+        return [f"{element} *{self.dialect.restrict} {self.names[stmt.array]} = ({element} *){call};"]
 
-    def fresh(self, wanted: str) -> str:
-        name, count = wanted, 1
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}{count}"
-        self.taken.add(name)
-        return name
+    def jump(self, stmt: ir.Jump) -> list[str]:
+        return [f"{stmt.kind};"]
 
-    # ---- expressions
-
-    def element(self, name: str, index: tuple[ir.Expr, ...]) -> str:
-        """``aa[i, j]`` with shape (N, M) is ``aa[i * M + j]``."""
-        shape = self.function.arrays[name].shape
-        flat: ir.Expr = index[0]
-        for axis, extent in zip(index[1:], shape[1:], strict=True):
-            scaled = ir.Binary("*", flat, extent, "int64")
-            flat = _plus(scaled, axis)
-        return f"{abi.c_name(name)}[{self.text(flat)}]"
-
-    def text(self, expr: ir.Expr, least: int = 0) -> str:
-        """The expression, in parentheses when it binds less tightly than ``least``."""
-        written, precedence = self.render(expr)
-        return written if precedence >= least else f"({written})"
-
-    def render(self, expr: ir.Expr) -> tuple[str, int]:
-        match expr:
-            case ir.Const():
-                return _constant(expr)
-            case ir.Name():
-                return abi.c_name(expr.name), _PRIMARY
-            case ir.Load():
-                return self.element(expr.array, expr.index), _PRIMARY
-            case ir.Unary():
-                sign = "!" if expr.op == "not" else "-"
-                return f"{sign}{self.text(expr.operand, _UNARY + 1)}", _UNARY
-            case ir.Binary():
-                return self.binary(expr)
-            case ir.Compare():
-                level = _PRECEDENCE[expr.op]
-                left, right = self.text(expr.left, level + 1), self.text(expr.right, level + 1)
-                return f"{left} {expr.op} {right}", level
-            case ir.Logical():
-                level, sign = (_AND, " && ") if expr.op == "and" else (_OR, " || ")
-                return sign.join(self.text(operand, _AND + 1) for operand in expr.operands), level
-            case ir.Select():
-                parts = [self.text(part, _SELECT + 1) for part in (expr.test, expr.then, expr.orelse)]
-                return f"{parts[0]} ? {parts[1]} : {parts[2]}", _SELECT
-            case ir.Call():
-                return self.call(expr)
-
-    def binary(self, expr: ir.Binary) -> tuple[str, int]:
-        if expr.op in _HELPERS:
-            self.helpers.add(expr.op)
-            return f"{_HELPERS[expr.op][0]}({self.text(expr.left)}, {self.text(expr.right)})", _PRIMARY
-        if expr.op == "**":
-            return self.function_call("pow", (expr.left, expr.right), expr.dtype)
-        level = _PRECEDENCE[expr.op]
-        left, right = self.text(expr.left, level), self.text(expr.right, level + 1)
-        if expr.op == "/" and not ir.is_float(ir.promote(expr.left.dtype, expr.right.dtype)):
-            left = f"({abi.C_TYPES[expr.dtype]}){self.text(expr.left, _UNARY)}"
-        return f"{left} {expr.op} {right}", level
-
-    def call(self, expr: ir.Call) -> tuple[str, int]:
-        level = _SELECT + 1
-        if expr.function == "abs":
-            if ir.is_float(expr.dtype):
-                return self.function_call("fabs", expr.args, expr.dtype)
-            value = ir.Compare("<", expr.args[0], ir.Const(0, "int64"))
-            return self.render(ir.Select(value, ir.Unary("-", expr.args[0], "int64"), expr.args[0], "int64"))
-        if expr.function in ("min", "max", "minimum", "maximum"):
-            return self.extremum(expr), level - 1
-        return self.function_call(_SPELLED.get(expr.function, expr.function), expr.args, expr.dtype)
-
-    def extremum(self, expr: ir.Call) -> str:
-        """Python keeps the first operand unless the second beats it; NumPy passes a NaN of either on."""
-        first, second = (self.text(arg, _PRECEDENCE["<"] + 1) for arg in expr.args)
-        sign = "<" if expr.function.startswith("min") else ">"
-        if expr.function in ("min", "max") or not ir.is_float(expr.dtype):
-            return f"{second} {sign} {first} ? {second} : {first}"
-        return f"{first} {sign}= {second} || {first} != {first} ? {first} : {second}"
-
-    def function_call(self, name: str, args: tuple[ir.Expr, ...], dtype: str) -> tuple[str, int]:
-        self.uses_math = True
-        suffix = "f" if dtype == "float32" else ""
-        return f"{name}{suffix}({', '.join(self.text(arg) for arg in args)})", _PRIMARY
+    def leave(self, stmt: ir.Return) -> list[str]:
+        if stmt.value is not None:
+            return [f"return {self.converted(stmt.value)};"]
+        return [*self.releases(), "return;"]
 
 
-def _plus(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    """An integer sum written from left to right, so that ``i * M + (j - 1)`` needs no parentheses."""
-    if right == ir.Const(0, "int64"):
-        return left
-    if isinstance(right, ir.Binary) and right.op in "+-":
-        return ir.Binary(right.op, _plus(left, right.left), right.right, "int64")
-    return ir.Binary("+", left, right, "int64")
-
-
-def _constant(expr: ir.Const) -> tuple[str, int]:
-    if isinstance(expr.value, bool):
-        return str(int(expr.value)), _PRIMARY
-    level = _UNARY if expr.value < 0 else _PRIMARY
-    if isinstance(expr.value, float):
-        return f"{expr.value!r}{'f' if expr.dtype == 'float32' else ''}", level
-    return f"{expr.value}{'' if abs(expr.value) < 2**31 else 'LL'}", level
+def _advance(var: str, step: ir.Expr, spelled: str) -> str:
+    """How the index goes on: ``i++``, ``i--``, ``i += 2``, ``i -= 3``, ``i += step``."""
+    if isinstance(step, ir.Const) and isinstance(step.value, int):
+        if abs(step.value) == 1:
+            return f"{var}++" if step.value > 0 else f"{var}--"
+        return f"{var} {'+' if step.value > 0 else '-'}= {abs(step.value)}"
+    return f"{var} += {spelled}"

@@ -1,7 +1,14 @@
 """The typed form of a NumPy reference: loops over scalars and array elements, nothing else.
 
-Every expression carries the dtype it computes in: ``bool``, ``int64`` or a float (the run's precision, or the
-one an array pins). Integers are int64 throughout; narrower integer arrays widen on load and narrow on store.
+Whole-array expressions, slices, reductions and the like are lowered to loops before they get here, so that a
+back end sees elements only. Every expression carries the dtype it computes in, NumPy's (NEP 50): ``bool``, an
+integer, ``float32``, ``float64``, ``complex64`` or ``complex128``. Storage formats without arithmetic of their
+own (``float16``, ``bfloat16``, ``float8_*``, ``int4``) occur as element types of arrays only: a load widens to
+``computes_in``, a store rounds.
+
+Conversions are explicit: the operands of Binary, Unary, Select and Call have the dtype of the node, those of
+Compare have one dtype, the value of an Assign has its local's dtype and that of a Store ``computes_in`` of its
+array. A back end may leave out a Cast that its language makes by itself.
 """
 
 from __future__ import annotations
@@ -9,21 +16,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_RANK = {"bool": 0, "int64": 1, "float32": 2, "float64": 3}
+_COMPUTES = {
+    **dict.fromkeys(("float16", "bfloat16", "float8_e4m3", "float8_e5m2"), "float32"),
+    "int4": "int8",
+}
 
 
-def promote(*dtypes: str) -> str:
-    """The dtype an operation on ``dtypes`` computes in."""
-    return max(dtypes, key=_RANK.__getitem__)
+def computes_in(dtype: str) -> str:
+    """The dtype that elements stored as ``dtype`` take part in arithmetic with."""
+    return _COMPUTES.get(dtype, dtype)
 
 
 def is_float(dtype: str) -> bool:
-    return dtype.startswith("float")
+    return dtype.startswith(("float", "bfloat"))
+
+
+def is_complex(dtype: str) -> bool:
+    return dtype.startswith("complex")
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint"))
 
 
 @dataclass(frozen=True)
 class Const:
-    value: int | float | bool
+    value: int | float | bool | complex
     dtype: str
 
 
@@ -43,22 +61,37 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Unary:
-    """``op`` is ``-`` or ``not``."""
+class Cast:
+    """The operand converted to another dtype as ``astype`` does: toward zero, integers modulo their width."""
 
-    op: str
     operand: Expr
     dtype: str
 
 
 @dataclass(frozen=True)
+class Unary:
+    """``op`` is ``-``, ``~`` or ``not``; ``wraps`` as in Binary."""
+
+    op: str
+    operand: Expr
+    dtype: str
+    wraps: bool = False
+
+
+@dataclass(frozen=True)
 class Binary:
-    """``op`` is one of + - * / // % **."""
+    """``op`` is one of + - * / // % ** & | ^ << >> (the bitwise ones on integers and bools alike).
+
+    ``//`` and ``%`` round down as Python's do; on integers a zero divisor gives 0, as in NumPy. ``wraps`` says
+    that the operation is on integers that come from data and overflows modulo 2^bits; without it the operands
+    are indices and sizes, which cannot overflow.
+    """
 
     op: str
     left: Expr
     right: Expr
     dtype: str
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,14 +123,24 @@ class Select:
 
 @dataclass(frozen=True)
 class Call:
-    """A mathematical function of floats, by its NumPy name."""
+    """A mathematical function by its NumPy name; ``min`` and ``max`` are Python's, which pass a NaN of the
+    first operand on only; ``real``, ``imag`` and ``abs`` of a complex operand give a float."""
 
     function: str
     args: tuple[Expr, ...]
     dtype: str
 
 
-Expr = Const | Name | Load | Unary | Binary | Compare | Logical | Select | Call
+@dataclass(frozen=True)
+class Invoke:
+    """A helper function of the reference, by value, scalars in and one scalar out."""
+
+    helper: str
+    args: tuple[Expr, ...]
+    dtype: str
+
+
+Expr = Const | Name | Load | Cast | Unary | Binary | Compare | Logical | Select | Call | Invoke
 
 
 @dataclass(frozen=True)
@@ -119,12 +162,30 @@ class Store:
 
 @dataclass(frozen=True)
 class For:
-    """``for var in range(start, stop, step)``; ``step`` is a nonzero literal; bounds are read once."""
+    """``for var in range(start, stop, step)``; ``var`` is int64; bounds and step are read once.
+
+    ``descending`` is the sign of ``step``, which may be an expression of scalar arguments but never zero.
+    ``implied`` marks a loop that whole-array syntax stands for, not one that the reference spells out.
+    """
 
     var: str
     start: Expr
     stop: Expr
-    step: int
+    step: Expr
+    body: tuple[Stmt, ...]
+    line: int
+    descending: bool = False
+    implied: bool = False
+
+    @property
+    def unit(self) -> bool:
+        """Whether the index goes up by one."""
+        return isinstance(self.step, Const) and self.step.value == 1
+
+
+@dataclass(frozen=True)
+class While:
+    test: Expr
     body: tuple[Stmt, ...]
     line: int
 
@@ -139,7 +200,10 @@ class If:
 
 @dataclass(frozen=True)
 class Allocate:
-    """A local array comes into being, zeroed or not; its shape is in ``Function.arrays``."""
+    """A local array comes into being, zeroed or not; its shape is in ``Function.arrays``.
+
+    It stands at the top level of the body, once per array.
+    """
 
     array: str
     zeroed: bool
@@ -154,7 +218,15 @@ class Jump:
     line: int
 
 
-Stmt = Assign | Store | For | If | Allocate | Jump
+@dataclass(frozen=True)
+class Return:
+    """The value of a helper function, or (without one) the end of the kernel."""
+
+    value: Expr | None
+    line: int
+
+
+Stmt = Assign | Store | For | While | If | Allocate | Jump | Return
 
 
 @dataclass(frozen=True)
@@ -168,8 +240,22 @@ class Array:
 
 
 @dataclass(frozen=True)
+class Helper:
+    """A function the reference calls on scalars: parameters and locals with their dtypes, result, body."""
+
+    name: str
+    params: dict[str, str]
+    locals: dict[str, str]
+    dtype: str
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
 class Function:
-    """One kernel: arguments in the reference's order; arrays, scalars and locals with their dtypes; body."""
+    """One kernel: arguments in the reference's order; arrays, scalars and locals with their dtypes; body.
+
+    ``helpers`` come in an order in which each is defined before it is used.
+    """
 
     name: str
     arg_order: tuple[str, ...]
@@ -177,6 +263,7 @@ class Function:
     scalars: dict[str, str]
     locals: dict[str, str]
     body: tuple[Stmt, ...]
+    helpers: tuple[Helper, ...] = ()
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -186,7 +273,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return ()
         case Load():
             return expr.index
-        case Unary():
+        case Unary() | Cast():
             return (expr.operand,)
         case Binary() | Compare():
             return (expr.left, expr.right)
@@ -194,7 +281,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return expr.operands
         case Select():
             return (expr.test, expr.then, expr.orelse)
-        case Call():
+        case Call() | Invoke():
             return expr.args
 
 
@@ -213,9 +300,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
         case Store():
             return (*stmt.index, stmt.value)
         case For():
-            return (stmt.start, stmt.stop)
-        case If():
+            return (stmt.start, stmt.stop, stmt.step)
+        case If() | While():
             return (stmt.test,)
+        case Return():
+            return () if stmt.value is None else (stmt.value,)
         case Allocate() | Jump():
             return ()
 
@@ -223,7 +312,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 def nested(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside a loop or a branch."""
     match stmt:
-        case For():
+        case For() | While():
             return stmt.body
         case If():
             return (*stmt.body, *stmt.orelse)

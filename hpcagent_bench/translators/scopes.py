@@ -9,53 +9,25 @@ from hpcagent_bench.translators import ir
 
 @dataclass
 class Scopes:
-    """``declaring`` holds the ids of assignments that declare their target; ``top`` the locals put first.
-
-    A local is declared by its first assignment when every other mention lies in the same block or deeper and
-    that assignment does not depend on an earlier value; else at the top of the function, as zero.
+    """``declaring`` holds the ids of assignments that declare their target; ``before`` maps the id of a
+    statement to the locals declared ahead of it, in the innermost block that holds the whole of their life.
     """
 
     declaring: set[int] = field(default_factory=set)
-    top: list[str] = field(default_factory=list)
+    before: dict[int, list[str]] = field(default_factory=dict)
 
 
-def scopes(function: ir.Function) -> Scopes:
-    """The place of every local scalar of ``function``."""
+def scopes(locals_: dict[str, str], body: tuple[ir.Stmt, ...]) -> Scopes:
+    """The place of every local scalar of a function or helper."""
     found = Scopes()
-    for name in function.locals:
-        home = _home(name, function.body)
-        if home is None:
-            found.top.append(name)
-        else:
-            found.declaring.add(id(home))
+    for name in locals_:
+        _place(name, body, found)
     return found
 
 
 def private(name: str, loop: ir.For) -> bool:
-    """Whether a local's value never outlives an iteration of ``loop``, judged from the loop body alone."""
-    return _home(name, loop.body) is not None
-
-
-def _home(name: str, block: tuple[ir.Stmt, ...]) -> ir.Assign | None:
-    """The assignment that starts the value, or None when a value flows in from before."""
-    mentioning = [stmt for stmt in block if mentions(name, stmt)]
-    if not mentioning:
-        return None
-    first = mentioning[0]
-    if isinstance(first, ir.Assign):
-        return None if first.name != name or name in ir.reads(first.value) else first
-    if len(mentioning) > 1 or any(name in ir.reads(expr) for expr in ir.expressions(first)):
-        return None
-    match first:
-        case ir.For():
-            return _home(name, first.body)
-        case ir.If():
-            holding = [
-                branch for branch in (first.body, first.orelse) if any(mentions(name, s) for s in branch)
-            ]
-            return _home(name, holding[0]) if len(holding) == 1 else None
-        case _:
-            return None
+    """Whether every iteration of ``loop`` gives the local a value before it reads it."""
+    return not _exposed(name, loop.body)
 
 
 def mentions(name: str, stmt: ir.Stmt) -> bool:
@@ -65,3 +37,73 @@ def mentions(name: str, stmt: ir.Stmt) -> bool:
     if any(name in ir.reads(expr) for expr in ir.expressions(stmt)):
         return True
     return any(mentions(name, inner) for inner in ir.nested(stmt))
+
+
+def _place(name: str, block: tuple[ir.Stmt, ...], found: Scopes) -> None:
+    """Declare ``name`` in ``block`` or, when no value crosses from one statement to the next, further in."""
+    mentioning = [stmt for stmt in block if mentions(name, stmt)]
+    for stmt in mentioning:
+        if isinstance(stmt, ir.Assign) and stmt.name == name and name not in ir.reads(stmt.value):
+            found.declaring.add(id(stmt))
+            return
+        inner = _own_blocks(name, stmt)
+        if inner is None or any(_exposed(name, body) for body in inner) or _crosses(name, stmt, mentioning):
+            found.before.setdefault(id(stmt), []).append(name)
+            return
+        for body in inner:
+            _place(name, body, found)
+
+
+def _crosses(name: str, stmt: ir.Stmt, mentioning: list[ir.Stmt]) -> bool:
+    """Whether a value of ``name`` may flow from ``stmt`` into a later statement of its block."""
+    position = next(k for k, other in enumerate(mentioning) if other is stmt)
+    return _exposed(name, tuple(mentioning[position + 1 :]))
+
+
+def _own_blocks(name: str, stmt: ir.Stmt) -> tuple[tuple[ir.Stmt, ...], ...] | None:
+    """The blocks directly inside a statement, or None when it reads ``name`` itself or has none."""
+    if any(name in ir.reads(expr) for expr in ir.expressions(stmt)):
+        return None
+    match stmt:
+        case ir.For() | ir.While():
+            return (stmt.body,)
+        case ir.If():
+            return (stmt.body, stmt.orelse)
+        case _:
+            return None
+
+
+def _exposed(name: str, block: tuple[ir.Stmt, ...]) -> bool:
+    """Whether ``block`` may read a value that ``name`` had before it."""
+    for stmt in block:
+        if any(name in ir.reads(expr) for expr in ir.expressions(stmt)):
+            return True
+        match stmt:
+            case ir.Assign() if stmt.name == name:
+                return False
+            case ir.If():
+                if _exposed(name, stmt.body) or _exposed(name, stmt.orelse):
+                    return True
+                if _settles(name, stmt.body) and _settles(name, stmt.orelse):
+                    return False
+            case ir.For() | ir.While():
+                if _exposed(name, stmt.body):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _settles(name: str, block: tuple[ir.Stmt, ...]) -> bool:
+    """Whether whatever follows ``block`` sees a value of ``name`` that the block gave, or is not reached."""
+    for stmt in block:
+        match stmt:
+            case ir.Assign() if stmt.name == name:
+                return True
+            case ir.Jump() | ir.Return():
+                return True
+            case ir.If() if _settles(name, stmt.body) and _settles(name, stmt.orelse):
+                return True
+            case _:
+                pass
+    return False

@@ -1,4 +1,4 @@
-"""Kernels written on the spot, and calls of their NumPy, C and numba forms on the same inputs."""
+"""Kernels written on the spot, and calls of their NumPy and emitted forms on the same inputs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,22 @@ import yaml
 
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.toolchain import abi, flags
+from hpcagent_bench.toolchain import abi, flags, languages
 from hpcagent_bench.translators import emit
 
 Arrays = dict[str, np.ndarray]
-STRICT = ("-ffp-contract=off", "-Werror", "-Wno-unused-parameter")
+STRICT = {
+    "c": ("-ffp-contract=off", "-Werror"),
+    "cpp": ("-ffp-contract=off", "-Werror"),
+    # gfortran reassociates unless told not to, and does not see the if around an access that it warns about
+    "fortran": ("-ffp-contract=off", "-fno-associative-math", "-Werror", "-Wno-do-subscript"),
+}
+BY_VALUE = {"float64": ctypes.c_double, "float32": ctypes.c_float, "bool": ctypes.c_bool}
+BY_VALUE |= {
+    f"{sign}int{bits}": getattr(ctypes, f"c_{sign}int{bits}")
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
 
 
 @pytest.fixture
@@ -66,23 +77,36 @@ def call_numpy() -> Callable[..., None]:
 
 
 @pytest.fixture
-def build_c(tmp_path: Path) -> Callable[..., Callable[..., None]]:
-    """The emitted C as a callable; warnings are errors and nothing is contracted."""
+def build(tmp_path: Path) -> Callable[..., Callable[..., None]]:
+    """The emitted source of any language as a callable; warnings are errors and nothing is contracted."""
 
-    def build(kernel: Kernel, datatype: str = "float64") -> Callable[..., None]:
-        source, library = tmp_path / f"{kernel.name}.c", tmp_path / f"{kernel.name}.so"
-        source.write_text(emit(kernel, "c", datatype))
-        subprocess.run(flags.compile_command("c", source, library, extra=STRICT), check=True)
+    def build(
+        kernel: Kernel, language: str, datatype: str = "float64", parallel: bool | None = None
+    ) -> Callable[..., None]:
+        text = emit(kernel, language, datatype, parallel=parallel)
+        if language == "numba":
+            return _module(kernel, text, tmp_path)
+        extension = languages.get(language).extension
+        stem = f"{kernel.name}_{datatype}_{parallel}"
+        source, library = tmp_path / f"{stem}{extension}", tmp_path / f"{stem}_{language}.so"
+        source.write_text(text)
+        done = subprocess.run(
+            flags.compile_command(language, source, library, extra=STRICT[language]),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{done.stderr}\n{text}"
         entry = getattr(ctypes.CDLL(str(library)), kernel.symbol)
 
         def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
             values: list[Any] = []
             for arg in abi.binding(kernel, datatype).args:
                 if arg.kind == "ptr":
+                    assert arrays[arg.name].flags.c_contiguous
                     values.append(arrays[arg.name].ctypes.data_as(ctypes.c_void_p))
                 else:
-                    of = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "float32": ctypes.c_float}
-                    values.append(of[arg.dtype](kernel.scalars(params)[arg.name]))
+                    values.append(BY_VALUE[arg.dtype](kernel.scalars(params)[arg.name]))
             entry(*values, None, ctypes.c_int64(0))
 
         return call
@@ -90,23 +114,30 @@ def build_c(tmp_path: Path) -> Callable[..., Callable[..., None]]:
     return build
 
 
-@pytest.fixture
-def build_numba(tmp_path: Path) -> Callable[[Kernel], Callable[..., None]]:
+def _module(kernel: Kernel, text: str, folder: Path) -> Callable[..., None]:
     """The emitted numba module's function, compiled from a file of its own."""
+    path = folder / f"{kernel.name}_emitted_{len(list(folder.glob('*.py')))}.py"
+    path.write_text(text)
+    module_spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
 
-    def build(kernel: Kernel) -> Callable[..., None]:
-        path = tmp_path / f"{kernel.name}_emitted.py"
-        path.write_text(emit(kernel, "numba"))
-        module_spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert module_spec is not None
-        assert module_spec.loader is not None
-        module = importlib.util.module_from_spec(module_spec)
-        module_spec.loader.exec_module(module)
+    def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
+        values = {**kernel.scalars(params), **arrays}
+        getattr(module, kernel.function)(*(values[name] for name in kernel.arg_order))
 
-        def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
-            values = {**kernel.scalars(params), **arrays}
-            getattr(module, kernel.function)(*(values[name] for name in kernel.arg_order))
+    return call
 
-        return call
 
-    return build
+@pytest.fixture
+def build_c(build: Callable[..., Callable[..., None]]) -> Callable[..., Callable[..., None]]:
+    """The emitted C as a callable."""
+    return lambda kernel, datatype="float64": build(kernel, "c", datatype)
+
+
+@pytest.fixture
+def build_numba(build: Callable[..., Callable[..., None]]) -> Callable[..., Callable[..., None]]:
+    """The emitted numba module's function."""
+    return lambda kernel: build(kernel, "numba")

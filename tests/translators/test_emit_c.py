@@ -99,7 +99,7 @@ def probe(x, y, out, N):
         out[i] = total + last
 """
     text = emit(make_kernel(source, VECTOR, ["out"]), "c")
-    assert "double total = 0;" in text
+    assert "double total = 0.0;" in text
     assert "int64_t last = 0;" in text
     agree(make_kernel(source, VECTOR, ["out"]))
 
@@ -169,6 +169,7 @@ def test_style_is_flat_canonical_and_free_of_macros():
         "void tsvc_2_s231_fp64(double *restrict aa, const double *restrict bb, const int64_t LEN_2D, "
         "uint8_t *restrict workspace, const int64_t workspace_size)\n"
         "{\n"
+        "    (void)workspace;\n    (void)workspace_size;\n"
         "    for (int64_t i = 0; i < LEN_2D; i++) {\n"
         "        for (int64_t j = 1; j < LEN_2D; j++) {\n"
         "            aa[j * LEN_2D + i] = aa[(j - 1) * LEN_2D + i] + bb[j * LEN_2D + i];\n"

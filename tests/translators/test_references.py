@@ -1,4 +1,4 @@
-"""The emitted C and numba of every kernel compute what its NumPy reference computes."""
+"""The emitted C and numba of eight kernels compute what their NumPy references compute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import pytest
 
 from hpcagent_bench.corpus import spec
 
-KERNELS = sorted(spec.discover())
+KERNELS = (
+    *("argmax_with_index", "ext_war_unit", "fuse_diamond", "tsvc_2_s115", "tsvc_2_s231", "tsvc_2_s311"),
+    *("tsvc_2_vtvtv", "wf_triangular"),
+)
 SIZES = (1, 2, 3, 37, 65)
 
 

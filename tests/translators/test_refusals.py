@@ -9,27 +9,13 @@ from hpcagent_bench.translators import Unsupported, emit
 
 ARRAYS = {"x": "(N,)", "m": "(N, N)", "out": "(N,)"}
 REFUSED = {
-    "while x[0] > 0:\n        pass": ("'while x[0] > 0: pass'", 2),
-    "out[:] = x": ("'out[:]'", 2),
-    "out[0] = x": ("array 'x' as a whole", 2),
-    "out[0] = x[-1]": ("the negative index in 'x[-1]'", 2),
-    "out[0] = m[0]": ("'m[0]'", 2),
     "out[0] = x[0.5]": ("'0.5' (float64)", 2),
-    "out[0] = np.sum(x)": ("'np.sum(x)'", 2),
     "for v in x:\n        pass": ("a loop over 'x'", 2),
-    "for i in range(0, N, N):\n        pass": ("step 'N'", 2),
     "for i in range(N):\n        pass\n    out[0] = i": ("'i' after its loop", 4),
     "out[0] = s": ("'s', which has no value here", 2),
     "x[0] = 1.0": ("a store into 'x'", 2),
-    "out[0] = x[0] // 2": ("'x[0] // 2' on floats", 2),
-    "out[0] = 2 ** N": ("'2 ** N' on integers", 2),
     "N = 3": ("assignment to 'N'", 2),
-    "double = 3": ("the name 'double'", 2),
-    "a, b = 1, 2": ("assignment to '(a, b)'", 2),
-    "return": ("'return'", 2),
     "out[0] = 1 if x[0] in (1, 2) else 0": ("'x[0] in (1, 2)'", 2),
-    "for i in range(N):\n        t = np.empty(N)": ("'np.empty(N)' inside a loop or branch", 3),
-    "n = N + 1\n    t = np.empty(n)": ("a shape of 't' that is computed", 3),
     "for i in range(N):\n        i = 0": ("assignment to 'i'", 3),
     "for i in range(N):\n        out[i] = x[i - 1]": ("an index of 'x' that starts at -1", 3),
     "for i in range(2, N):\n        for j in range(i, N):\n            out[j - i] = x[i - 3]": (
@@ -55,12 +41,6 @@ def test_anything_beside_the_function_is_refused(make_kernel):
     source = "SCALE = 3\n\n\ndef probe(x, m, out, N):\n    out[0] = SCALE\n"
     with pytest.raises(Unsupported, match=r":1: 'SCALE = 3' beside the function"):
         emit(make_kernel(source, ARRAYS, ["out"]), "numba")
-
-
-def test_single_precision_array_types_that_c_cannot_carry(make_kernel):
-    arrays = {**ARRAYS, "x": {"shape": "(N,)", "dtype": "complex128"}}
-    with pytest.raises(Unsupported, match="array 'x' of complex128"):
-        emit(make_kernel("def probe(x, m, out, N):\n    out[0] = 1.0\n", arrays, ["out"]), "c")
 
 
 def test_an_index_below_zero_may_stand_under_a_condition(make_kernel):

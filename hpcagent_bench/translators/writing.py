@@ -1,0 +1,203 @@
+"""What the writers of all languages share: walking statements, spelling names, and asking for helpers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.translators import ir
+from hpcagent_bench.translators.dependence import Verdict
+from hpcagent_bench.translators.rewriting import with_bodies
+from hpcagent_bench.translators.signs import Signs
+
+INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kernel in its typed form and the loop that shall run parallel, if any."""
+
+    kernel: Kernel
+    function: ir.Function
+    datatype: str
+    parallel: Verdict | None = None
+
+    @property
+    def title(self) -> str:
+        """What the comment at the top says."""
+        return f"{self.kernel.name}: from {self.kernel.numpy_source.name}"
+
+    @property
+    def signs(self) -> Signs:
+        """Lowest values of the scalar arguments: sizes start at one, knobs take what the manifest lists."""
+        kernel = self.kernel
+        least: dict[str, int] = {}
+        for name, dtype in self.function.scalars.items():
+            values = [config[name] for config in kernel.configs if name in config]
+            if dtype != "int64":
+                continue
+            if name in kernel.size_symbols:
+                least[name] = 1
+            elif values:
+                least[name] = min(int(value) for value in values)
+        return Signs(least)
+
+
+class Names:
+    """The spelling of every name of a function in one language, each one different."""
+
+    def __init__(self, spell: Callable[[str], str], key: Callable[[str], str] = str) -> None:
+        self._spell, self._key = spell, key
+        self._spelled: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def add(self, names: Iterable[str]) -> None:
+        """Spell names of the reference; one that clashes with an earlier one gets a number."""
+        for name in names:
+            if name not in self._spelled:
+                self._spelled[name] = self.fresh(self._spell(name))
+
+    def fresh(self, wanted: str) -> str:
+        """``wanted`` or the first of wanted2, wanted3, ... that nothing else is called."""
+        name, count = wanted, 1
+        while self._key(name) in self._taken:
+            count += 1
+            name = f"{wanted}{count}"
+        self._taken.add(self._key(name))
+        return name
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._spelled
+
+    def __getitem__(self, name: str) -> str:
+        return self._spelled[name]
+
+
+class Writer(ABC):
+    """Writes the statements and expressions of one function or helper."""
+
+    def __init__(self, function: ir.Function, names: Names, signs: Signs) -> None:
+        self.function = function
+        self.names = names
+        self.signs = signs
+
+    def block(self, body: tuple[ir.Stmt, ...], depth: int = 1) -> list[str]:
+        """The lines of a body, indented."""
+        return [f"{INDENT * depth}{line}" if line else "" for stmt in body for line in self.statement(stmt)]
+
+    def statement(self, stmt: ir.Stmt) -> list[str]:
+        match stmt:
+            case ir.Assign():
+                return self.assign(stmt)
+            case ir.Store():
+                return self.store(stmt)
+            case ir.For():
+                return self.loop(stmt)
+            case ir.While():
+                return self.repeat(stmt)
+            case ir.If():
+                return self.branch(stmt)
+            case ir.Allocate():
+                return self.allocate(stmt)
+            case ir.Jump():
+                return self.jump(stmt)
+            case ir.Return():
+                return self.leave(stmt)
+
+    def inside(self, loop: ir.For) -> list[str]:
+        """The body of a loop, with what is known of its index."""
+        outer = self.signs
+        self.signs = outer.within(loop)
+        lines = self.block(loop.body)
+        self.signs = outer
+        return lines
+
+    def text(self, expr: ir.Expr, least: int = 0) -> str:
+        """The expression, in parentheses when it binds less tightly than ``least``."""
+        written, precedence = self.render(expr)
+        return written if precedence >= least else f"({written})"
+
+    def listed(self, exprs: Iterable[ir.Expr]) -> str:
+        return ", ".join(self.text(expr) for expr in exprs)
+
+    @abstractmethod
+    def render(self, expr: ir.Expr) -> tuple[str, int]: ...
+    @abstractmethod
+    def assign(self, stmt: ir.Assign) -> list[str]: ...
+    @abstractmethod
+    def store(self, stmt: ir.Store) -> list[str]: ...
+    @abstractmethod
+    def loop(self, stmt: ir.For) -> list[str]: ...
+    @abstractmethod
+    def repeat(self, stmt: ir.While) -> list[str]: ...
+    @abstractmethod
+    def branch(self, stmt: ir.If) -> list[str]: ...
+    @abstractmethod
+    def allocate(self, stmt: ir.Allocate) -> list[str]: ...
+    @abstractmethod
+    def jump(self, stmt: ir.Jump) -> list[str]: ...
+    @abstractmethod
+    def leave(self, stmt: ir.Return) -> list[str]: ...
+
+
+def elif_chain(stmt: ir.If) -> tuple[list[tuple[ir.Expr, tuple[ir.Stmt, ...]]], tuple[ir.Stmt, ...]]:
+    """Tests and bodies of ``if ... elif ...``, and the body of the final ``else``."""
+    chain = [(stmt.test, stmt.body)]
+    rest = stmt.orelse
+    while len(rest) == 1 and isinstance(rest[0], ir.If):
+        chain.append((rest[0].test, rest[0].body))
+        rest = rest[0].orelse
+    return chain, rest
+
+
+def read_once(stmt: ir.For, expr: ir.Expr) -> bool:
+    """Whether a bound must be kept in a variable, because the body changes it or it costs a call."""
+    if ir.reads(expr) & ir.assigned(stmt.body):
+        return True
+    return any(isinstance(node, (ir.Call, ir.Invoke)) for node in ir.walk(expr))
+
+
+def is_simple(expr: ir.Expr) -> bool:
+    """Whether an expression may be written twice without harm to the reader."""
+    match expr:
+        case ir.Name() | ir.Const():
+            return True
+        case ir.Load():
+            return all(isinstance(axis, (ir.Name, ir.Const)) for axis in expr.index)
+        case ir.Unary(op="-"):
+            return isinstance(expr.operand, ir.Name)
+        case _:
+            return False
+
+
+def widest(name: str, dtype: str) -> str:
+    """A helper's name for a dtype: the plain one for the usual dtypes."""
+    return name if dtype in ("float64", "int64", "complex128") else f"{name}_{dtype}"
+
+
+def as_function(helper: ir.Helper) -> ir.Function:
+    """A helper as a function without arrays, so that the same writer serves both."""
+    return ir.Function(helper.name, tuple(helper.params), {}, helper.params, helper.locals, helper.body)
+
+
+def without_dead_locals(function: ir.Function) -> ir.Function:
+    """The function without locals that nothing reads, whose assignments have no effect."""
+    while True:
+        used = _read(function.body)
+        dead = function.locals.keys() - used
+        if not dead:
+            return function
+        kept = {name: dtype for name, dtype in function.locals.items() if name not in dead}
+        function = replace(function, locals=kept, body=_without(dead, function.body))
+
+
+def _read(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    exprs = (expr for stmt in ir.statements(body) for expr in ir.expressions(stmt))
+    return frozenset().union(*(ir.reads(expr) for expr in exprs))
+
+
+def _without(dead: Iterable[str], body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    kept = (stmt for stmt in body if not (isinstance(stmt, ir.Assign) and stmt.name in dead))
+    return tuple(with_bodies(stmt, lambda inner: _without(dead, inner)) for stmt in kept)
