@@ -10,14 +10,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hpcagent_bench import config, seal
 from hpcagent_bench.corpus import sizing, spec
 from hpcagent_bench.episodes import episode_label
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.paths import write_atomic
-from hpcagent_bench.toolchain import abi
+from hpcagent_bench.toolchain import abi, languages
 from hpcagent_bench.translators import emit
 
 TOKENS = "fused-tokens"
@@ -27,12 +27,15 @@ TASK_README = """\
 {kernel}: what lies here
 
 - {kernel}_numpy.py   the reference that says what is right
-- {kernel}.c          the same in C: the source of an implementation to beat
+- {sources}   the same in compiled form: the source of an implementation to beat
 - binding.json        the exact signature: names, types, order, what is input and what is output
 - task.json           sizes the judge times, as ranges, and how you deliver
 
 Deliver one source file that defines {symbol} with the parameters of binding.json.
 """
+
+_BESIDE_C: tuple[Literal["cpp", "fortran"], ...] = ("cpp", "fortran")
+"""Languages in which an agent that writes them gets the reference as well."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,11 @@ def lay_out_task(folder: Path, kernel: spec.Kernel, root: config.Root, language:
     folder.mkdir(parents=True, exist_ok=True)
     datatype, fuzz = root.judge.service.datatype, root.judge.fuzz
     shutil.copyfile(kernel.numpy_source, folder / f"{kernel.name}_numpy.py")
-    write_atomic(folder / f"{kernel.name}.c", emit(kernel, "c", datatype))
+    sources = [f"{kernel.name}.c"]
+    write_atomic(folder / sources[0], emit(kernel, "c", datatype))
+    for own in (other for other in _BESIDE_C if other == language):
+        sources.append(kernel.name + languages.get(own).extension)
+        write_atomic(folder / sources[-1], emit(kernel, own, datatype))
     write_atomic(folder / "binding.json", json.dumps(abi.binding(kernel, datatype).to_json(), indent=1))
     rung = sizing.rung(kernel, root.sizes, datatype)
     ranges = {n: [int(v * fuzz.xl_lo_mult), int(v * fuzz.xl_hi_mult)] for n, v in rung.items()}
@@ -80,7 +87,8 @@ def lay_out_task(folder: Path, kernel: spec.Kernel, root: config.Root, language:
         "submission_mode": root.study.submission_mode,
     }
     write_atomic(folder / "task.json", json.dumps(task, indent=1))
-    write_atomic(folder / "README", TASK_README.format(kernel=kernel.name, symbol=kernel.symbol))
+    told = {"kernel": kernel.name, "symbol": kernel.symbol, "sources": ", ".join(sources)}
+    write_atomic(folder / "README", TASK_README.format(**told))
 
 
 def file_token(folder: Path, record: dict[str, Any]) -> str:

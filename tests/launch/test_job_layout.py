@@ -96,3 +96,15 @@ def test_a_requeued_job_gets_a_folder_of_its_own(tmp_path: Path) -> None:
     first, second = job_layout.claim_folder(tmp_path, 7), job_layout.claim_folder(tmp_path, 7)
     assert first == (7, tmp_path / "7")
     assert second == (1_000_000_007, tmp_path / "1000000007")
+
+
+@pytest.mark.parametrize(
+    ("language", "sources"), [("c", {".c"}), ("cpp", {".c", ".cpp"}), ("fortran", {".c", ".f90"})]
+)
+def test_an_agent_gets_the_reference_in_its_own_language_too(
+    root: config.Root, tmp_path: Path, language: str, sources: set[str]
+) -> None:
+    job_layout.lay_out_task(tmp_path, spec.load("tsvc_2_s311"), root, language)
+    laid = {path.suffix for path in tmp_path.glob("tsvc_2_s311.*")}
+    assert laid == sources
+    assert all(f"tsvc_2_s311{suffix}" in (tmp_path / "README").read_text() for suffix in sources)
