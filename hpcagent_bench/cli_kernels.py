@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -129,7 +129,7 @@ def emit(
         )
     source = translators.emit(
         spec.load(kernel, corpus),
-        cast(translators.Language, language),
+        language,
         datatypes.parse(datatype),
         parallel=parallel,
     )

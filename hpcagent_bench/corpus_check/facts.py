@@ -77,7 +77,7 @@ def _operations(kernel: Kernel) -> dict[str, Any]:
 
 def _references(kernel: Kernel) -> dict[str, str]:
     """Language to ``emitted``, or why there is none."""
-    found = {}
+    found: dict[str, str] = {}
     for language in translators.LANGUAGES:
         try:
             translators.emit(kernel, language)

@@ -12,7 +12,17 @@ import numpy as np
 from hpcagent_bench import translators
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.corpus_check import accepts, agreement, cache, draws, lint, rejects, rewrites, static
+from hpcagent_bench.corpus_check import (
+    accepts,
+    agreement,
+    cache,
+    draws,
+    lint,
+    rejects,
+    reorderings,
+    rewrites,
+    static,
+)
 from hpcagent_bench.corpus_check.agreement import Step
 from hpcagent_bench.corpus_check.calls import (
     Arrays,
@@ -27,7 +37,7 @@ from hpcagent_bench.corpus_check.findings import Finding, Report
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.toolchain import flags
 
-LANGUAGES: tuple[str, ...] = getattr(translators, "LANGUAGES", ("c", "numba"))
+LANGUAGES = translators.LANGUAGES
 
 
 def quiet(text: str) -> None:
@@ -101,8 +111,8 @@ class Gate:
             self.report.add(f"language: {language}", "ok", f"{len(answered)} inputs")
         self.report.languages = tuple(self.calls)
 
-    def _reference(self, language: str) -> Call:
-        source = translators.emit(self.kernel, language)  # type: ignore[arg-type]
+    def _reference(self, language: translators.Language) -> Call:
+        source = translators.emit(self.kernel, language)
         if language == "numba":
             return numba_call(self.kernel, source)
         return native_call(self.kernel, source, language)
@@ -120,10 +130,8 @@ class Gate:
 
     def _truncated(self) -> Iterator[rejects.Fixture]:
         """The reference with its reductions cut short, where it has any."""
-        if not hasattr(translators, "LANGUAGES") or "c" not in self.calls:
+        if "c" not in self.calls:
             return
-        from hpcagent_bench.corpus_check import reorderings
-
         source = reorderings.TRUNCATED.source(self.kernel)
         if source is None:
             self.report.add("reject: truncated reduction", "n/a", "no loop is a reduction")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from hpcagent_bench import translators
 from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.corpus_check import reorderings
 from hpcagent_bench.corpus_check.calls import Call, native_call
 from hpcagent_bench.toolchain import flags
 
-if hasattr(translators, "LANGUAGES"):
-    from hpcagent_bench.corpus_check import reorderings
+_THREADED: tuple[translators.Language, ...] = ("c", "fortran")
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,10 @@ def rewrites(kernel: Kernel, fixtures: Path | None) -> Iterator[Rewrite]:
     source = translators.emit(kernel, "c")
     for label, (family, extra) in flags.REBUILDS.items():
         yield Rewrite(label, _build(kernel, source, family, extra))
-    if hasattr(translators, "LANGUAGES"):
-        for reordering in reorderings.HONEST:
-            yield Rewrite(reordering.label, _reorder(kernel, reordering))
-        for language in ("c", "fortran"):
-            yield Rewrite(f"threads in {language}", _thread(kernel, language), large_sizes=True)
+    for reordering in reorderings.HONEST:
+        yield Rewrite(reordering.label, _reorder(kernel, reordering))
+    for language in _THREADED:
+        yield Rewrite(f"threads in {language}", _thread(kernel, language), large_sizes=True)
     for path in hand_written(kernel, fixtures):
         text = path.read_text(encoding="utf-8")
         yield Rewrite(path.name, _build(kernel, text), large_sizes=True)
@@ -66,7 +65,7 @@ def _reorder(kernel: Kernel, reordering: reorderings.Reordering) -> Callable[[],
     return make
 
 
-def _thread(kernel: Kernel, language: str) -> Callable[[], Call | None]:
+def _thread(kernel: Kernel, language: translators.Language) -> Callable[[], Call | None]:
     """The reference's own loops on several threads, reductions included."""
 
     def make() -> Call | None:

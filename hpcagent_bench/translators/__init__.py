@@ -14,13 +14,13 @@ from hpcagent_bench.translators.writing import Source, without_dead_locals
 __all__ = ["LANGUAGES", "Unsupported", "emit", "explain"]
 
 Language = Literal["c", "cpp", "fortran", "numba"]
-_EMITTERS: dict[str, Callable[[Source], str]] = {
+_EMITTERS: dict[Language, Callable[[Source], str]] = {
     "c": emit_c.emit,
     "cpp": emit_cpp.emit,
     "fortran": emit_fortran.emit,
     "numba": emit_numba.emit,
 }
-LANGUAGES = tuple(_EMITTERS)
+LANGUAGES: tuple[Language, ...] = tuple(_EMITTERS)
 
 
 def emit(
