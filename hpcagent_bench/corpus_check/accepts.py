@@ -49,9 +49,11 @@ class Trial:
     share: float = 0.0
     wrong: str = ""
 
-    def run(self, oracle: Oracle, item: Answered, step: Step) -> Mapping[str, Array]:
+    def run(
+        self, oracle: Oracle, item: Answered, step: Step, *, copy_inputs: bool = True
+    ) -> Mapping[str, Array]:
         step(f"{self.check} at {item.case}")
-        work, broken = agreement.run(oracle, self.call, item.case, item.drawn)
+        work, broken = agreement.run(oracle, self.call, item.case, item.drawn, copy_inputs=copy_inputs)
         share, wrong = agreement.error(oracle, item.case, work, item.expected)
         self.share = max(self.share, share)
         if (broken or wrong) and not self.wrong:
@@ -108,7 +110,7 @@ def _reference(
 ) -> tuple[float, Answered]:
     """What the C reference answers, as an input to compare with, and how long its call computed."""
     drawn = draws.draw(oracle.kernel, case) if item is None else item.drawn
-    work = copies(drawn)
+    work = {**drawn, **copies({name: drawn[name] for name in oracle.kernel.outputs})}
     started = time.thread_time()
     call(work, case.values)
     seconds = time.thread_time() - started
@@ -133,12 +135,12 @@ def _at_laptop(
             if not np.isfinite(values).all():
                 report.add(f"laptop: output {name}", "failed", f"NaN or infinity at {case}", _GROWS)
         for trial in languages:
-            trial.run(oracle, item, step)
+            trial.run(oracle, item, step, copy_inputs=False)
         if index == 0 and moving:
             if seconds > LONG_S:
                 _, item = _reference(oracle, reference, draws.laptop_cases(oracle.kernel, PART)[0])
             for trial in moving:
-                trial.run(oracle, item, step)
+                trial.run(oracle, item, step, copy_inputs=False)
     if slowest > SLOW_S:
         detail = f"C takes {slowest:.1f} s a call at the laptop rung"
         report.add("laptop: time", "note", detail, "choose a smaller XL")
