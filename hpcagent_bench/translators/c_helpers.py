@@ -138,7 +138,7 @@ _TEXTS = {
     if ($im(b) != 0 || n != (int)n || n < 1 || n > 100) {
         return $pow(a, b);
     }
-    $T result = $make(1, 0), x = a;
+    $T result = 1, x = a;
     for (int k = (int)n; k > 0; k >>= 1) {
         if (k & 1) {
             result = $multiply(result, x);

@@ -44,7 +44,8 @@ C = Dialect(
     headers={name: f"<{name}.h>" for name in ("stdint", "math", "stdlib", "string", "complex", "stdbool")},
     real="creal",
     imag="cimag",
-    make={"complex128": "CMPLX", "complex64": "CMPLXF"},
+    # what CMPLX stands for: the C library's header does not define it for every compiler
+    make=dict.fromkeys(("complex128", "complex64"), "__builtin_complex"),
     prefix="c",
     suffix={"complex128": "", "complex64": "f"},
 )
