@@ -20,7 +20,6 @@ def ising_checkerboard(chance, magnet, spin, beta, N):
                 if energy <= 0 or chance[i, j] < np.exp(-beta * energy):
                     spin[i, j] = 1 - spin[i, j]
     for i in range(N):
-        total = 0
+        magnet[i] = 0
         for j in range(N):
-            total += 2 * spin[i, j] - 1
-        magnet[i] = total
+            magnet[i] += 2 * spin[i, j] - 1
