@@ -354,14 +354,19 @@ class Lowering:
         assert target.place is not None
         value = self.fitted(target, value)
         name = target.place.array
+        if isinstance(value, Operand) and name in ir.reads(value.expr):
+            value = self.keep("value", value)
         with self.statement_block() as block:
             grown = self.fill(target, value)
         turn = not isinstance(value, Array) or value.scan is None
         body = tuple(block) if grown else overlap.ordered(tuple(block), name, self.known, turn)
+        if body is None and target.guard is not None:
+            target = replace(target, guard=self.materialised(target.guard, "chosen"))
         if body is None and isinstance(value, Array):
-            fresh = self.materialised(value, f"{name}_new")
+            value = self.materialised(value, f"{name}_new")
+        if body is None:
             with self.statement_block() as block:
-                self.fill(target, fresh)
+                self.fill(target, value)
             body = overlap.ordered(tuple(block), name, self.known)
         if body is None:
             raise Mismatch(f"an assignment to '{name}' at places that '{name}' itself gives")
@@ -377,8 +382,9 @@ class Lowering:
             return value
         while value.rank > target.rank and value.axes[0].single:
             value = folding.without_first_axis(value)
-        if value.rank == target.rank and not any(
-            a.single and not b.single for a, b in zip(value.axes, target.axes, strict=True)
+        if value.rank == target.rank and all(
+            mine.like(wide) or (known(mine.extent) is not None and not mine.single)
+            for mine, wide in zip(value.axes, target.axes, strict=True)
         ):
             return value
         return cast_to(value, target.axes)

@@ -85,8 +85,8 @@ def _stacked(left: Array, right: Array) -> Array:
 
     def element(index: Index, maker: Maker) -> Operand:
         *above, i, j, k = index
-        a = left.element((*narrowed(tuple(above), left.axes[:-2]), i, k), maker)
-        b = right.element((*narrowed(tuple(above), right.axes[:-2]), k, j), maker)
+        a = left.element((*narrowed(tuple(above), left.axes[:-2], stack), i, k), maker)
+        b = right.element((*narrowed(tuple(above), right.axes[:-2], stack), k, j), maker)
         return promotion.binary("*", a, b)
 
     dtype = promotion.binary("*", left.sample, right.sample).dtype
@@ -105,7 +105,7 @@ def with_start(result: Value, op: str, left: Value, right: Value) -> Value:
         fits = total.rank == start.rank == result.rank and start.dtype == result.dtype
         if total.fold is None or not plain or not fits or total.fold.kind != "sum":
             continue
-        if not any(axis.single for axis in (*start.axes, *total.axes)):
+        if all(mine.like(other) for mine, other in zip(start.axes, total.axes, strict=True)):
             return replace(result, fold=total.fold, start=start, sign=op)
     return result
 

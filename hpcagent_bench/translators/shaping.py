@@ -82,7 +82,7 @@ def extents(reader: ExpressionReader, node: ast.expr) -> tuple[Axis, ...]:
 
 
 def _axis(reader: ExpressionReader, extent: ir.Expr) -> Axis:
-    return Axis(extent, reader.limit(extent))
+    return Axis(extent, reader.limit(extent), spelled=reader.known.expanded(extent))
 
 
 def filled(axes: tuple[Axis, ...], value: Operand, dtype: str) -> Array:
@@ -148,7 +148,7 @@ def _arange(reader: ExpressionReader, args: list[ast.expr], options: Options) ->
     def element(index: Index, _: Maker) -> Operand:
         return promotion.cast(Operand(plus(start, times(index[0], step))), dtype)
 
-    return Array((Axis(count, reader.limit(count)),), dtype, element)
+    return Array((_axis(reader, count),), dtype, element)
 
 
 def _linspace(reader: ExpressionReader, args: list[ast.expr], options: Options) -> Value:
