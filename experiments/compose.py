@@ -161,9 +161,19 @@ def _apply(composed: DictConfig, values: dict[str, Any]) -> None:
             raise UserError(f"{COMMAND_LINE}: {key}={value} cannot be set: {reason}") from None
 
 
-def _axis_words(composed: DictConfig, study: str, from_line: Iterable[str], conf: Path) -> list[str]:
-    """One composition word for each member of each axis of the study."""
+def _member_words(composed: DictConfig, study: str, from_line: Iterable[str], conf: Path) -> list[str]:
+    """One composition word for each member of each axis of the study, and for each device's partition."""
     words = []
+    for device, name in composed.study.partitions.items():
+        where = (
+            COMMAND_LINE if f"study.partitions.{device}" in from_line else f"{conf.name}/study/{study}.yaml"
+        )
+        if device not in config.DEVICES:
+            hint = did_you_mean(device, config.DEVICES)
+            raise UserError(f"{where}: study.partitions.{device}={name}: {device} is no device", hint)
+        _member(where, "partition", name, conf)
+        _check_group_file(conf, "partition", name)
+        words.append(f"+partition@partitions.{device}={name}")
     for axis, group in config.AXES.items():
         where = COMMAND_LINE if f"study.{axis}" in from_line else f"{conf.name}/study/{study}.yaml"
         chosen = list(composed.study[axis])
@@ -200,9 +210,10 @@ def compose(words: Sequence[str], conf: Path | None = None) -> Composed:
             if group in config.GROUPS:
                 _check_group_file(conf, group, name)
         check_file(conf / "config.yaml", _label(conf, conf / "config.yaml"), config.Root)
-        _apply(first, {k: v for k, v in values.items() if k.split(".")[0] not in config.AXES})
-        axes = _axis_words(first, overrides.groups["study"], overrides.values, conf)
-        composed, _ = _compose(conf, groups + axes)
+        later = (*config.AXES, "partitions")  # what the study's own members become
+        _apply(first, {k: v for k, v in values.items() if k.split(".")[0] not in later})
+        chosen = _member_words(first, overrides.groups["study"], overrides.values, conf)
+        composed, _ = _compose(conf, groups + chosen)
         _apply(composed, values)
         root = cast(config.Root, OmegaConf.to_object(composed))
     except (CompositionError, OmegaConfBaseException) as error:

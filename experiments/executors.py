@@ -172,14 +172,22 @@ def slurm_conf_of(cluster: config.Cluster) -> Path | None:
     return layout.slurm_conf(layout.default_root())
 
 
-def make(root: config.Root, folder: Path, name: str, token: str, code: Path, cwd: Path) -> submitit.Executor:
+def make(
+    cluster: config.Cluster,
+    partition: config.Partition,
+    folder: Path,
+    name: str,
+    token: str,
+    code: Path,
+    cwd: Path,
+) -> submitit.Executor:
     """The executor that submits one array."""
-    if root.cluster.executor == "local":
+    if cluster.executor == "local":
         local = submitit.LocalExecutor(folder=folder)
         local.update_parameters(timeout_min=LOCAL_MINUTES, stderr_to_stdout=True)
         return local
     slurm = submitit.SlurmExecutor(folder=folder)
-    slurm.update_parameters(**slurm_parameters(root.cluster, root.partition, name, token, code, cwd))
+    slurm.update_parameters(**slurm_parameters(cluster, partition, name, token, code, cwd))
     return slurm
 
 

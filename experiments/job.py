@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from experiments import compose, job_layout, scheduler
 from experiments.executors import python_path
+from experiments.study import partition_of
 from experiments.waves import seconds
 from hpcagent_bench import config
 from hpcagent_bench.cluster.merge_results import merge_job
@@ -216,6 +217,7 @@ def run_node_job(spec_path: str) -> dict[str, Any]:
     """Run the node job described at ``spec_path``; its faults stand in the end record it returns."""
     task_spec = json.loads(Path(spec_path).read_text())
     root = compose.load(Path(task_spec["run_root"]) / task_spec["config"])
+    root.partition = partition_of(root, task_spec["setup"]["device"])
     job = NodeJob(task_spec, root)
     with _signals(job.on_signal):
         job.point()

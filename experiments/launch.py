@@ -32,6 +32,8 @@ examples:
   python -m experiments.launch +study=quickstart               run what is owed, here
   python -m experiments.launch +study=quickstart cluster=devcluster sizes=tiny
   python -m experiments.launch +study=quickstart setups='*-autotune' kernels=tsvc_2_s311,ext_*
+  python -m experiments.launch +study=llr40 action=plan        the whole loop-level study
+  python -m experiments.launch +study=llr40 sizes=laptop setups='*-autotune-*,*-reference-*'
 
 words:
   +study=NAME  cluster=NAME  partition=NAME  judge=NAME  sizes=NAME  statistics=NAME   members of conf/
@@ -77,6 +79,7 @@ def prepare(words: Sequence[str], conf: Path | None = None) -> Launch:
     study.check(root)
     kernels = study.kernels_of(root)
     setups = study.expand(root)
+    study.controls(root, setups)
     names = [setup.name for setup in setups]
     some = study.chosen(names, root.setups, "setups")
     wanted = study.work_of(some, study.chosen(kernels, root.kernels, "kernels"), root.study.repeat)
@@ -99,7 +102,7 @@ def plan_of(launch: Launch, state: progress.RunState | None) -> waves.Plan:
     if cluster.executor == "slurm" and split.owed:
         executors.use_slurm_conf(cluster)
         limit = scheduler.max_array_size(limit)
-    return waves.plan(launch.wanted, split, launch.root, limit)
+    return waves.plan(launch.wanted, split, launch.root, {s.name: s for s in launch.setups}, limit)
 
 
 def plan_record(launch: Launch, plan: waves.Plan) -> dict[str, Any]:
@@ -113,7 +116,7 @@ def plan_record(launch: Launch, plan: waves.Plan) -> dict[str, Any]:
         "version": getattr(hpcagent_bench, "__version__", None),
         "commit": commit(),
         "planned": time.time(),
-        "controls": dict(launch.root.study.controls),
+        "controls": study.controls(launch.root, launch.setups),
         "setups": {s.name: vars(s.row) for s in launch.setups},
         "kernels": list(launch.kernels),
         "designed": [[w.setup, w.kernel, w.slot] for w in designed],
@@ -193,6 +196,7 @@ def run(launch: Launch, as_json: bool, yes: bool, console: Console) -> int:
         plan = plan_of(launch, state)
         title = f"{launch.root.study.experiment} on {launch.root.cluster.name}"
         if plan.owed.owed:
+            study.refuse_obstacles(launch.setups, (item.work.setup for item in plan.owed.owed))
             show.print_plan(console, plan, title)
             if not confirm(plan, yes, console):
                 return 0
@@ -262,6 +266,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             show_diff(root, plan, console)
         else:
             show.print_plan(console, plan, f"{launch.root.study.experiment} on {launch.root.cluster.name}")
+            for line in show.obstacle_lines(launch.setups, (work.setup for work in launch.wanted)):
+                console.print(line, highlight=False, soft_wrap=True)
     except UserError as error:
         print(f"launch: {error}", file=sys.stderr)
         return 2

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.progress import RunState
+from experiments.study import StudySetup, obstacle
 from experiments.waves import Plan
 from hpcagent_bench.episodes import Work
 from hpcagent_bench.owed import OwedItem
@@ -67,10 +68,13 @@ def bounds(plan: Plan) -> str:
     tokens = "no bound on tokens" if plan.max_tokens is None else f"at most {plan.max_tokens:,} tokens"
     tokens = "no model, no tokens" if plan.max_tokens == 0 else tokens
     jobs = len(plan.jobs)
+    hours = {name: f"{seconds / 3600:.1f}" for name, seconds in plan.seconds_by_partition.items()}
+    apart = ", ".join(f"{name} {value}" for name, value in hours.items()) if len(hours) > 1 else ""
     return (
         f"{len(plan.owed.owed)} episodes in {jobs} node job{'' if jobs == 1 else 's'} "
         f"({len(plan.arrays)} array{'' if len(plan.arrays) == 1 else 's'}); at most "
-        f"{duration(plan.wall_seconds)} of wall time, {plan.node_seconds / 3600:.1f} node-hours; {tokens}"
+        f"{duration(plan.wall_seconds)} of wall time, {plan.node_seconds / 3600:.1f} node-hours"
+        f"{f' ({apart})' if apart else ''}; {tokens}"
     )
 
 
@@ -78,6 +82,13 @@ def print_plan(console: Console, plan: Plan, title: str) -> None:
     """The plan as a person reads it."""
     console.print(plan_table(plan, title))
     console.print(bounds(plan), highlight=False, soft_wrap=True)
+
+
+def obstacle_lines(setups: Iterable[StudySetup], wanted: Iterable[str]) -> list[str]:
+    """Of the wanted setups those that cannot run yet, counted by reason."""
+    names = set(wanted)
+    counted = Counter(why for setup in setups if setup.name in names and (why := obstacle(setup)))
+    return [f"{count} setup{'' if count == 1 else 's'} cannot run: {why}" for why, count in counted.items()]
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -99,6 +110,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "bounds": {
             "wall_seconds": plan.wall_seconds,
             "node_seconds": plan.node_seconds,
+            "seconds_by_partition": plan.seconds_by_partition,
             "tokens": plan.max_tokens,
         },
     }

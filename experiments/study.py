@@ -17,6 +17,7 @@ from hpcagent_bench.corpus import spec
 from hpcagent_bench.episodes import Work
 from hpcagent_bench.errors import UserError, did_you_mean
 from hpcagent_bench.results_db import Setup
+from hpcagent_bench.toolchain import languages
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,34 @@ def setup_name(experiment: str, model: config.Model, language: str, packet: str,
     return "-".join(slug(part) for part in parts if part)
 
 
+def _fit(
+    model: config.Model, language: config.Language, packet: config.Packet, harness: config.Harness
+) -> bool:
+    """Whether four members make a setup: a harness asks the model it needs and hands it the packet."""
+    if harness.needs_model != (model.model is not None) or (packet.packet and not harness.needs_model):
+        return False
+    made_for = [limited.languages for limited in (packet, harness) if limited.languages]
+    return all(language.name in languages for languages in made_for)
+
+
 def expand(root: config.Root) -> tuple[StudySetup, ...]:
-    """Every combination of the study's axes, in the order the study names them.
+    """Every combination of the study's axes whose members fit, in the order the study names them.
 
     A harness that needs a model is not combined with the row that has none, and a model is not combined with
-    a harness that would not ask it; a study with no combination left is refused.
+    a harness that would not ask it, nor is a packet; a packet or harness made for some languages meets no
+    other. A study with no combination left is refused.
     """
     study, found = root.study, {}
     for m, lang, p, h in itertools.product(study.models, study.languages, study.packets, study.harnesses):
         model, language = root.models[m], root.languages[lang]
         packet, harness = root.packets[p], root.harnesses[h]
-        if harness.needs_model != (model.model is not None):
+        if not _fit(model, language, packet, harness):
             continue
-        name = setup_name(study.experiment, model, language.name, packet.packet, harness.name)
+        in_name = (
+            packet.in_names or packet.packet,
+            harness.name if harness.in_names is None else harness.in_names,
+        )
+        name = setup_name(study.experiment, model, language.name, *in_name)
         if name in found:
             raise UserError(
                 f"study {study.experiment}: two setups are called {name}", "rename one of their members"
@@ -82,6 +98,57 @@ def expand(root: config.Root) -> tuple[StudySetup, ...]:
     return tuple(found.values())
 
 
+def controls(root: config.Root, setups: Sequence[StudySetup]) -> dict[str, str]:
+    """Setup -> the setup it is compared with; a control has none, nor has what the study names none for.
+
+    A control that is no setup of the study is refused.
+    """
+    names, found = [setup.name for setup in setups], {}
+    for setup in setups:
+        key = next((k for k in (setup.harness.name, setup.language.name) if k in root.study.controls), None)
+        if key is None:
+            continue
+        control = root.study.controls[key].replace("{model}", slug(setup.model.name))
+        if control not in names:
+            where = f"study {root.study.experiment}: controls.{key}={root.study.controls[key]}"
+            raise UserError(f"{where} is no setup for {setup.name}", did_you_mean(control, names))
+        if control != setup.name:
+            found[setup.name] = control
+    return found
+
+
+def partition_of(root: config.Root, device: str) -> config.Partition:
+    """Where jobs for ``device`` run: its own partition of the study, else the launch's."""
+    return root.partitions.get(device, root.partition)
+
+
+def obstacle(setup: StudySetup) -> str | None:
+    """Why this version cannot run a setup that a study may plan; None when it can."""
+    if setup.row.device != "cpu":
+        return f"device {setup.row.device} is not graded by this version"
+    if setup.language.name not in languages.REGISTRY:
+        return f"language {setup.language.name} is not built by this version"
+    if setup.packet.packet:
+        return f"packet {setup.packet.name} is not handed out by this version"
+    if setup.harness.needs_model:
+        return f"harness {setup.harness.name} asks a model, and this version relays to none"
+    if not setup.harness.argv:
+        return f"harness {setup.harness.name} names no program to run (argv)"
+    return None
+
+
+def refuse_obstacles(setups: Sequence[StudySetup], wanted: Iterable[str]) -> None:
+    """Refuse a launch of which some wanted setup cannot run, before anything is queued."""
+    names = set(wanted)
+    stopped = [(s.name, why) for s in setups if s.name in names and (why := obstacle(s))]
+    if not stopped:
+        return
+    able = [setup.name for setup in setups if obstacle(setup) is None]
+    more = f" (and {len(stopped) - 1} more of {len(names)} setups)" if len(stopped) > 1 else ""
+    hint = f"can run: setups={','.join(able)}" if able else ""
+    raise UserError(f"{stopped[0][0]} cannot run: {stopped[0][1]}{more}", hint)
+
+
 def kernels_of(root: config.Root) -> tuple[str, ...]:
     """The kernels of the study's tag; each must exist in the corpus."""
     names = study_tags.load_tag(root.study.tag)
@@ -93,13 +160,20 @@ def kernels_of(root: config.Root) -> tuple[str, ...]:
 
 
 def chosen(names: Sequence[str], patterns: Iterable[str], key: str) -> tuple[str, ...]:
-    """The names that some pattern matches, all without patterns; a pattern that matches none is refused."""
+    """The names that some pattern matches, all without patterns; a pattern that matches none is refused.
+
+    ``*-autotune-*`` finds that part of a name at its end as well.
+    """
     wanted = list(patterns)
     for pattern in wanted:
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+        if not any(_matches(name, pattern) for name in names):
             hint = did_you_mean(pattern, names)
             raise UserError(f"command line: {key}={pattern} matches none of {len(names)} {key}", hint)
-    return tuple(n for n in names if not wanted or any(fnmatch.fnmatchcase(n, p) for p in wanted))
+    return tuple(n for n in names if not wanted or any(_matches(n, p) for p in wanted))
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return any(fnmatch.fnmatchcase(text, pattern) for text in (name, f"{name}-"))
 
 
 def work_of(setups: Iterable[str], kernels: Iterable[str], repeat: int) -> tuple[Work, ...]:
@@ -112,7 +186,17 @@ def check(root: config.Root) -> None:
     """Refuse settings that contradict each other, before anything is planned."""
     protocols.credited(root.judge.measurement.credited_protocol)
     protocols.get(root.judge.measurement.preview_protocol)
-    part, where = root.partition, f"partition {root.partition.name}"
+    for part in (root.partition, *root.partitions.values()):
+        _check_partition(part)
+    if root.cluster.executor == "local" and root.partition.gpus:
+        raise UserError(
+            f"partition {root.partition.name}: gpus={root.partition.gpus} with cluster={root.cluster.name}",
+            "choose a Slurm cluster",
+        )
+
+
+def _check_partition(part: config.Partition) -> None:
+    where = f"partition {part.name}"
     if part.mem and part.mem_per_cpu:
         raise UserError(
             f"{where}: mem={part.mem} and mem_per_cpu={part.mem_per_cpu} are both set", "keep one"
@@ -125,10 +209,6 @@ def check(root: config.Root) -> None:
     if part.gpu_type and not part.gpus:
         raise UserError(
             f"{where}: gpu_type={part.gpu_type} without gpus", "set gpus, or leave gpu_type empty"
-        )
-    if root.cluster.executor == "local" and part.gpus:
-        raise UserError(
-            f"{where}: gpus={part.gpus} with cluster={root.cluster.name}", "choose a Slurm cluster"
         )
 
 

@@ -14,7 +14,7 @@ from experiments import executors, scheduler
 from experiments.compose import Composed
 from experiments.job import run_node_job
 from experiments.runtree import RunRoot
-from experiments.study import StudySetup
+from experiments.study import StudySetup, partition_of
 from experiments.waves import ArrayJob, NodeJob, Plan
 from hpcagent_bench import config, paths
 from hpcagent_bench.errors import UserError
@@ -61,7 +61,9 @@ def submit_wave(
     root.save_wave(record)
     with executors.job_environment(code), executors.apart(folder / "launcher.log"):
         for array_record in record["arrays"]:
-            _submit(root, record, array_record, composed.root, folder, code)
+            device = setups[array_record["setup"]].row.device
+            where = partition_of(composed.root, device)
+            _submit(root, record, array_record, composed.root.cluster, where, folder, code)
     return record
 
 
@@ -128,13 +130,14 @@ def _submit(
     root: RunRoot,
     record: dict[str, Any],
     array: dict[str, Any],
-    settings: config.Root,
+    cluster: config.Cluster,
+    partition: config.Partition,
     folder: Path,
     code: Path,
 ) -> None:
     local = record["executor"] == "local"
     name, token = array["name"], array["token"]
-    executor = executors.make(settings, folder, name, token, code, root.path)
+    executor = executors.make(cluster, partition, folder, name, token, code, root.path)
     specs = [str(root.waves / f"{stem}.json") for stem in array["stems"]]
     try:
         jobs = executor.map_array(run_node_job, specs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
+from experiments.study import StudySetup, partition_of
 from hpcagent_bench import config
 from hpcagent_bench.episodes import Work
 from hpcagent_bench.owed import OwedPlan
@@ -42,9 +43,14 @@ class Plan:
     work: tuple[Work, ...]
     owed: OwedPlan
     arrays: tuple[ArrayJob, ...]
-    node_seconds: int
+    seconds_by_partition: dict[str, int]
     wall_seconds: int
     max_tokens: int | None
+
+    @property
+    def node_seconds(self) -> int:
+        """Of all nodes together."""
+        return sum(self.seconds_by_partition.values())
 
     @property
     def jobs(self) -> tuple[NodeJob, ...]:
@@ -64,11 +70,11 @@ def chunks(items: Sequence[T], size: int) -> list[tuple[T, ...]]:
     return [tuple(items[i : i + size]) for i in range(0, len(items), size)]
 
 
-def pack(work: Iterable[Work], problems_per_job: int) -> tuple[NodeJob, ...]:
-    """Node jobs of at most ``problems_per_job`` pieces, none mixing two setups; the order of work is kept."""
+def pack(work: Iterable[Work], problems_per_job: Callable[[str], int]) -> tuple[NodeJob, ...]:
+    """Node jobs, none mixing two setups nor holding more than its setup allows; the order of work is kept."""
     jobs: list[NodeJob] = []
     for setup, group in groupby(work, key=lambda piece: piece.setup):
-        for piece in chunks(list(group), problems_per_job):
+        for piece in chunks(list(group), problems_per_job(setup)):
             jobs.append(NodeJob(setup, len(jobs) + 1, piece))
     return tuple(jobs)
 
@@ -89,18 +95,28 @@ def job_seconds(pieces: int, study: config.Study, partition: config.Partition, g
     return int(min(bound, seconds(partition.time)))
 
 
-def plan(work: Iterable[Work], owed: OwedPlan, root: config.Root, max_array_size: int) -> Plan:
+def plan(
+    work: Iterable[Work],
+    owed: OwedPlan,
+    root: config.Root,
+    setups: Mapping[str, StudySetup],
+    max_array_size: int,
+) -> Plan:
     """The node jobs of what is owed of ``work``, with upper bounds of time and tokens; nothing is touched.
 
     ``wall_seconds`` assumes that the scheduler grants every node at once, or one after another where node
     jobs share a host (cluster.exclusive_host).
     """
-    jobs = pack((item.work for item in owed.owed), root.partition.problems_per_job)
-    times = [
-        job_seconds(len(job.work), root.study, root.partition, root.judge.timeouts.kernel_s) for job in jobs
-    ]
+    places = {name: partition_of(root, setup.row.device) for name, setup in setups.items()}
+    jobs = pack((item.work for item in owed.owed), lambda setup: places[setup].problems_per_job)
+    grade_s = root.judge.timeouts.kernel_s
+    times = [job_seconds(len(job.work), root.study, places[job.setup], grade_s) for job in jobs]
     together = sum(times) if root.cluster.exclusive_host else max(times, default=0)
-    models = {name for name, model in root.models.items() if model.model is not None}
+    by_partition: dict[str, int] = {}
+    for job, time in zip(jobs, times, strict=True):
+        name = places[job.setup].name
+        by_partition[name] = by_partition.get(name, 0) + time
+    asking = sum(setups[item.work.setup].harness.needs_model for item in owed.owed)
     cap = root.study.budgets.max_tokens
-    tokens = 0 if not models else None if cap is None else cap * len(owed.owed)
-    return Plan(tuple(work), owed, arrays(jobs, max_array_size), sum(times), together, tokens)
+    tokens = 0 if not asking else None if cap is None else cap * asking
+    return Plan(tuple(work), owed, arrays(jobs, max_array_size), by_partition, together, tokens)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hpcagent_bench import paths
+from hpcagent_bench import cli_kernels, paths
 from hpcagent_bench.errors import UserError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ owed_app = typer.Typer(
 )
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(owed_app, name="owed")
+app.add_typer(cli_kernels.app, name="kernels")
 
 
 @functools.cache

@@ -99,7 +99,7 @@ class Service:
     input_mode: str = _one_of("source", "source", "py-binding", "library", "any")
     submit_feedback: str = _one_of("verdict", "verdict", "full")
     score_enabled: bool = True
-    datatype: str = _one_of("float64", "float64", "float32")
+    datatype: str = _one_of("float64", "float64", "float32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2")
     oracle: str = "auto"
     max_body_mb: int = 8
 
@@ -176,19 +176,32 @@ class Language:
 
 @dataclass
 class Packet:
-    """What an agent gets besides the task: group ``packet``; ``packet`` is the recorded column, or empty."""
+    """What an agent gets besides the task: group ``packet``; ``packet`` is the recorded column, or empty.
+
+    ``in_names`` is how setup names spell it (default: the column), ``order`` its place among packets in
+    tables and figures, ``languages`` the only ones it is made for (none named: all).
+    """
 
     name: str = field(default=MISSING, metadata=_NAME)
     packet: str = ""
     title: str = ""
+    in_names: str | None = None
+    order: int | None = None
+    languages: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Harness:
-    """The program that plays the agent: group ``harness``. ``{python}`` in argv is the job's interpreter."""
+    """The program that plays the agent: group ``harness``. ``{python}`` in argv is the job's interpreter.
+
+    ``in_names`` is how setup names spell it (default: its name; "" leaves it out), ``languages`` the only
+    ones it writes (none named: all).
+    """
 
     name: str = field(default=MISSING, metadata=_NAME)
     title: str = ""
+    in_names: str | None = None
+    languages: list[str] = field(default_factory=list)
     needs_model: bool = True
     argv: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
@@ -206,7 +219,11 @@ class Budgets:
 
 @dataclass
 class Study:
-    """What is compared with what: group ``study``. A setup is one combination of the four axes."""
+    """What is compared with what: group ``study``. A setup is one combination of the four axes.
+
+    ``controls`` names by harness, else by language, the setup that others are compared with; ``{model}`` in
+    it is the other's own model. ``partitions`` names by device where jobs run, else it is ``partition``.
+    """
 
     experiment: str = field(default=MISSING, metadata=_NAME)
     title: str = ""
@@ -217,6 +234,7 @@ class Study:
     packets: list[str] = field(default_factory=lambda: ["none"])
     harnesses: list[str] = field(default_factory=list)
     controls: dict[str, str] = field(default_factory=dict)
+    partitions: dict[str, str] = field(default_factory=dict)
     repeat: int = _positive(1)
     submission_mode: str = _one_of("single", "multi", "single", "blind")
     budgets: Budgets = field(default_factory=Budgets)
@@ -294,6 +312,7 @@ class Root:
     languages: dict[str, Language] = field(default_factory=dict)
     packets: dict[str, Packet] = field(default_factory=dict)
     harnesses: dict[str, Harness] = field(default_factory=dict)
+    partitions: dict[str, Partition] = field(default_factory=dict)  # by device, from study.partitions
     action: str = _one_of("run", "run", "plan", "diff")
     setups: list[str] = field(default_factory=list)  # glob patterns; [] is all
     kernels: list[str] = field(default_factory=list)  # glob patterns; [] is all

@@ -46,6 +46,21 @@ def axes(shape: str) -> tuple[str, ...]:
     return tuple(ast.unparse(element) for element in elements)
 
 
+class _Substitute(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, Number]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(self.values[node.id]) if node.id in self.values else node
+
+
+def substitute(text: str, values: Mapping[str, Number]) -> str:
+    """``text`` with the names of ``values`` replaced by their numbers; the rest keeps its spelling."""
+    if not symbols(text) & set(values):
+        return text
+    return ast.unparse(_Substitute(values).visit(_parse(text)))
+
+
 def _evaluate(node: ast.expr, values: Mapping[str, Number], text: str) -> Any:
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value
@@ -83,6 +98,14 @@ def integer(text: str, values: Mapping[str, Number]) -> int:
     value = _evaluate(_parse(text), values, text)
     if isinstance(value, bool) or not isinstance(value, int):
         raise UserError(f"expression '{text}' gives {value!r}", "an integer is needed")
+    return value
+
+
+def number(text: str, values: Mapping[str, Number]) -> Number:
+    """The value of an arithmetic expression; anything else is a UserError quoting it."""
+    value = _evaluate(_parse(text), values, text)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UserError(f"expression '{text}' gives {value!r}", "a number is needed")
     return value
 
 

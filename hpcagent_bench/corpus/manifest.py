@@ -2,133 +2,55 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PlainValidator, ValidationError, field_validator, model_validator
 
-from hpcagent_bench.corpus import expressions
+from hpcagent_bench.corpus import datatypes, expressions, size_forms, yaml_reading
+from hpcagent_bench.corpus.declarations import ArrayDecl, Baseline, Closed, Fuzz, Init, Knob, Mpi, TrackNote
+from hpcagent_bench.corpus.size_forms import SizeForm
 from hpcagent_bench.errors import UserError, did_you_mean
+from hpcagent_bench.toolchain import languages
+
+__all__ = ["PRESETS", "ArrayDecl", "Manifest", "read"]
 
 PRESETS = ("S", "M", "L", "XL")
-DOMAINS = ("positive", "nonneg", "negative", "nonpos", "any")
-ARRAY_DTYPES = (
-    *("float64", "float32", "float16", "complex64", "complex128", "bool"),
-    *("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
-)
-DISTRIBUTIONS = ("uniform", "normal", "lognormal")
-SELECTS = ("branch", "tile", "iteration", "tolerance", "seed", "physical")
-NOT_YET = (
-    "baseline",
-    "sparse_layouts",
-    "configurations",
-    "distributions",
-    "variants",
-    "mpi",
-    "min_precision",
-)
-"""Keys of the format that would change what is measured and that this version does not act on: refused."""
+FUZZED = "fuzzed"
+SPARSE = ("sparse_layouts", "configurations", "distributions", "variants")
+"""Keys of the format for sparse handles: they would change the call, so they are refused."""
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+def _language(value: str) -> str:
+    if value not in languages.REGISTRY:
+        raise ValueError(f"'{value}' is not known; {did_you_mean(value, languages.REGISTRY)}")
+    return value
 
 
-class ArrayDecl(_Closed):
-    """One array argument. ``shape`` is a tuple of integer expressions over sizes, as text.
+def _precision(value: str) -> str:
+    if value not in datatypes.PRECISIONS:
+        raise ValueError(f"'{value}' is not known; {did_you_mean(str(value), datatypes.PRECISIONS)}")
+    return value
 
-    ``dtype`` pins the element type outside the precision sweep; None follows the run's precision (int64 for
-    an ``index_array``). ``domain`` is a sign class or an interval [lo, hi]; ``dist`` a value distribution.
+
+Language = Annotated[str, PlainValidator(_language)]
+Precision = Annotated[str, PlainValidator(_precision)]
+
+
+class Manifest(Closed):
+    """Everything a kernel's YAML may say; an unknown key is an error.
+
+    The ``fuzzed`` preset of ``parameters`` or ``dimensions`` is held apart, in ``fuzzed``. ``precisions`` are
+    the ones the kernel is checked in, ``min_precision`` the least one it may run in.
     """
-
-    shape: str
-    dtype: str | None = None
-    dist: str | None = None
-    domain: str | tuple[float, float] | None = None
-    index_array: bool = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            return {"shape": value}
-        if isinstance(value, dict) and isinstance(value.get("domain"), list):
-            return {**value, "domain": tuple(value["domain"])}
-        return value
-
-    @field_validator("shape")
-    @classmethod
-    def _readable(cls, value: str) -> str:
-        try:
-            expressions.axes(value)
-        except UserError as error:
-            raise ValueError(str(error)) from None
-        return value
-
-    @field_validator("dtype", "dist")
-    @classmethod
-    def _one_of(cls, value: str | None, info: Any) -> str | None:
-        allowed = ARRAY_DTYPES if info.field_name == "dtype" else DISTRIBUTIONS
-        if value is not None and value not in allowed:
-            raise ValueError(f"'{value}' is not known; {did_you_mean(value, allowed)}")
-        return value
-
-    @field_validator("domain", mode="before")
-    @classmethod
-    def _domain(cls, value: Any) -> Any:
-        if isinstance(value, tuple):
-            numbers = [float(v) for v in value if isinstance(v, (int, float)) and not isinstance(v, bool)]
-            if len(numbers) != 2 or len(value) != 2 or not numbers[0] < numbers[1]:
-                raise ValueError(f"{list(value)} is not an interval; write [lo, hi] with lo < hi")
-            return (numbers[0], numbers[1])
-        if value is not None and value not in DOMAINS:
-            raise ValueError(f"'{value}' is not known; {did_you_mean(str(value), DOMAINS)}")
-        return value
-
-
-class Init(_Closed):
-    """How the arguments start: declared arrays and scalars."""
-
-    arrays: dict[str, ArrayDecl]
-    scalars: dict[str, int | float] = Field(default_factory=dict)
-
-
-class Knob(_Closed):
-    """A configuration knob: its values and what they select."""
-
-    domain: list[int | float] | None = None
-    value: int | float | None = None
-    selects: Literal["branch", "tile", "iteration", "tolerance", "seed", "physical"] | None = None
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Knob:
-        if (self.domain is None) == (self.value is None):
-            raise ValueError("give either domain: [...] or value: v")
-        if self.domain is not None and not self.domain:
-            raise ValueError("domain is empty")
-        return self
-
-    @property
-    def values(self) -> tuple[int | float, ...]:
-        return tuple(self.domain) if self.domain is not None else (self.value or 0,)
-
-
-class TrackNote(_Closed):
-    """Provenance under the track's own key."""
-
-    source: str
-
-
-class Manifest(_Closed):
-    """Everything a kernel's YAML may say; an unknown key is an error."""
 
     name: str
     short_name: str | None = Field(default=None, alias="short-name", max_length=14)
     level: Literal[1, 2, 3]
     parameters: dict[str, dict[str, int]] | None = None
     dimensions: dict[str, dict[str, int]] | None = None
+    fuzzed: dict[str, Annotated[SizeForm, PlainValidator(size_forms.parse)]] = Field(default_factory=dict)
     config: dict[str, Knob] | list[dict[str, int | float]] = Field(default_factory=dict)
     constraints: list[str] = Field(default_factory=list)
     func_name: str | None = None
@@ -136,12 +58,15 @@ class Manifest(_Closed):
     input_args: list[str] | None = None
     array_args: list[str] | None = None
     output_args: list[str] = Field(min_length=1)
-    languages: list[str] | None = None
-    precisions: list[Literal["fp64", "fp32"]] = ["fp64", "fp32"]
+    languages: list[Language] | None = Field(default=None, min_length=1)
+    precisions: list[Precision] = Field(default=["fp64", "fp32"], min_length=1)
+    min_precision: Precision | None = None
     timeout_s: int | float | None = Field(default=None, gt=0)
     conditioning_rtol: float | None = Field(default=None, gt=0)
     conditioning_atol: float | None = Field(default=None, gt=0)
-    fuzz: dict[str, list[str]] = Field(default_factory=dict)
+    fuzz: Fuzz = Field(default_factory=Fuzz)
+    baseline: Baseline | None = None
+    mpi: Mpi | None = None
     taxonomy: dict[str, Any] = Field(default_factory=dict)
     experiment_tags: list[str] = Field(default_factory=list)
     category: str | None = None
@@ -150,6 +75,16 @@ class Manifest(_Closed):
     loop_level_reasoning: TrackNote | None = None
     scientific_computing: TrackNote | None = None
     machine_learning: TrackNote | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split_fuzzed(cls, raw: Any) -> Any:
+        for key in ("parameters", "dimensions"):
+            presets = raw.get(key)
+            if isinstance(presets, dict) and FUZZED in presets:
+                kept = {preset: values for preset, values in presets.items() if preset != FUZZED}
+                return {**raw, key: kept, FUZZED: presets[FUZZED]}
+        return raw
 
     @field_validator("name")
     @classmethod
@@ -164,19 +99,42 @@ class Manifest(_Closed):
             raise ValueError(f"name '{self.name}' is longer than 14 characters; add short-name")
         if (self.parameters is None) == (self.dimensions is None):
             raise ValueError("give the sizes once, as parameters or as dimensions (with config)")
-        sizes = self.sizes
-        if sorted(sizes) != sorted(PRESETS):
-            raise ValueError(f"presets are {', '.join(sizes)}; exactly S, M, L and XL are needed")
-        symbols = {tuple(sorted(values)) for values in sizes.values()}
-        if len(symbols) != 1:
+        self._check_sizes()
+        self._check_fuzzed()
+        for name in self.output_args:
+            if name not in self.init.arrays:
+                raise ValueError(f"output_args names '{name}', which init.arrays does not declare")
+        return self
+
+    def _check_sizes(self) -> None:
+        if sorted(self.sizes) != sorted(PRESETS):
+            raise ValueError(f"presets are {', '.join(self.sizes)}; exactly S, M, L and XL are needed")
+        if len({tuple(sorted(values)) for values in self.sizes.values()}) != 1:
             raise ValueError("every preset must give the same symbols")
-        for preset, values in sizes.items():
+        for preset, values in self.sizes.items():
             for symbol, value in values.items():
                 if value < 1:
                     raise ValueError(f"{preset}.{symbol} is {value}; sizes start at 1")
-        unknown = [name for name in self.output_args if name not in self.init.arrays]
-        if unknown:
-            raise ValueError(f"output_args names '{unknown[0]}', which init.arrays does not declare")
+        clash = set(self.init.constants) & {*self.sizes["XL"], *self.init.scalars, *self.init.arrays}
+        if clash:
+            raise ValueError(f"init.constants: '{min(clash)}' is declared twice")
+
+    def _check_fuzzed(self) -> None:
+        if self.fuzzed and set(self.fuzzed) != set(self.sizes["XL"]):
+            raise ValueError(
+                f"preset fuzzed must give the same symbols as XL: {', '.join(sorted(self.sizes['XL']))}"
+            )
+
+    @model_validator(mode="after")
+    def _precise_enough(self) -> Manifest:
+        order = list(datatypes.PRECISIONS)
+        if self.min_precision is None:
+            return self
+        coarse = [p for p in self.precisions if order.index(p) > order.index(self.min_precision)]
+        if coarse and "precisions" in self.model_fields_set:
+            raise ValueError(
+                f"precisions lists {coarse[0]}, which is below min_precision {self.min_precision}"
+            )
         return self
 
     @property
@@ -185,64 +143,39 @@ class Manifest(_Closed):
         return self.parameters or self.dimensions or {}
 
 
-def _refuse_known_traps(raw: dict[str, Any], path: Path) -> None:
+def _refuse_known_traps(raw: Mapping[str, Any], path: Path) -> None:
     for key in ("rtol", "atol"):
         if key in raw:
             raise UserError(
                 f"{path}: key '{key}' is refused: tolerances follow from the precision alone",
                 f"an ill-conditioned kernel sets conditioning_{key}",
             )
-    for key in NOT_YET:
+    for key in SPARSE:
         if key in raw:
-            raise UserError(f"{path}: key '{key}' is not supported by this version", "remove it")
-    parameters = raw.get("parameters")
-    if isinstance(parameters, dict) and "fuzzed" in parameters:
-        raise UserError(
-            f"{path}: preset 'fuzzed' is not supported by this version", "sizes are drawn from XL"
-        )
-    init = raw.get("init")
-    for key in ("func_name", "input_args", "output_args", "constants", "workspace"):
-        if isinstance(init, dict) and key in init:
-            raise UserError(f"{path}: key 'init.{key}' is not supported by this version", "remove it")
+            raise UserError(
+                f"{path}: key '{key}' is refused: this version makes no sparse handles",
+                "declare the members of the CSR form (offsets, indices, values) as arrays",
+            )
+    if FUZZED in raw:
+        raise UserError(f"{path}: unknown key '{FUZZED}'", "it is a preset; write it under parameters")
 
 
-_FIELDS_BY_PLACE: dict[str, type[BaseModel]] = {"init": Init, "arrays": ArrayDecl, "config": Knob}
-
-
-def _explain(error: ValidationError, path: Path) -> UserError:
-    """The first problem as one line: file, key, value, and what is allowed."""
-    first = error.errors()[0]
-    place = [
-        str(part) for part in first["loc"] if not re.search(r"[\[\]()]|^(str|int|float|Knob)$", str(part))
-    ]
-    key = ".".join(place) or "manifest"
-    if first["type"] == "extra_forbidden":
-        parents = [part for part in place[:-1] if part in _FIELDS_BY_PLACE]
-        model = _FIELDS_BY_PLACE[parents[-1]] if parents else Manifest
-        known = [field.alias or name for name, field in model.model_fields.items()]
-        return UserError(f"{path}: unknown key '{key}'", did_you_mean(place[-1], known))
-    if first["type"] == "missing":
-        return UserError(f"{path}: key '{key}' is missing")
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "value_error" or isinstance(first["input"], (dict, list)):
-        return UserError(f"{path}: {key}: {message}")
-    return UserError(f"{path}: {key} = {first['input']!r}: {message}")
+def _with_constants(declared: Manifest) -> Manifest:
+    """Compile-time constants replaced by their values wherever an expression reads them."""
+    constants = declared.init.constants
+    if not constants:
+        return declared
+    arrays = {name: array.with_constants(constants) for name, array in declared.init.arrays.items()}
+    init = declared.init.model_copy(update={"arrays": arrays})
+    constraints = [expressions.substitute(text, constants) for text in declared.constraints]
+    return declared.model_copy(update={"init": init, "constraints": constraints})
 
 
 def read(path: Path) -> Manifest:
     """Read and check one manifest; every mistake is a UserError that names the file and the key."""
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read", error.strerror or str(error)) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        raise UserError(f"{path}{line}: not valid YAML", str(getattr(error, "problem", error))) from None
-    if not isinstance(raw, dict):
-        raise UserError(f"{path}: a manifest is a mapping of keys", "see any kernel's .yaml")
+    raw = yaml_reading.load(path)
     _refuse_known_traps(raw, path)
     try:
-        return Manifest.model_validate(raw)
+        return _with_constants(Manifest.model_validate(raw))
     except ValidationError as error:
-        raise _explain(error, path) from None
+        raise yaml_reading.explain(error, Manifest, path) from None

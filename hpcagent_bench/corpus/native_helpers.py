@@ -38,21 +38,32 @@ class CompareResult(ctypes.Structure):
     norm: float
 
 
+COMPARE_KINDS = ("f64", "f32", "t16", "t8", "c128", "c64", "b64", "b32", "b16", "b8")
+"""Element kinds of ``compare_arrays``, in the order of native/compare.c."""
+
 _POINTER, _COUNT, _KEY, _INT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_uint64, ctypes.c_int
 _REAL = ctypes.c_double
 _UNIFORM = (None, (_POINTER, _COUNT, _KEY, _REAL, _REAL, _INT, _INT))
 _INTEGERS = (None, (_POINTER, _COUNT, _KEY, ctypes.c_int64, ctypes.c_uint64, _INT))
+_NORMAL = (None, (_POINTER, _COUNT, _KEY, _INT, _REAL, _REAL, _REAL, _REAL, _INT, _INT))
+_OFFSETS = (_INT, (_POINTER, _COUNT, _KEY, ctypes.c_int64, ctypes.c_int64, _INT))
 _PERMUTATION = (_INT, (_POINTER, _COUNT, _KEY, _INT))
-_COMPARE = (None, (_POINTER, _POINTER, _COUNT, _REAL, _REAL, _INT, ctypes.POINTER(CompareResult)))
+_COMPARE = (
+    None,
+    (_INT, _POINTER, _POINTER, _COUNT, _REAL, _REAL, _POINTER, _INT, ctypes.POINTER(CompareResult)),
+)
 _SIGNATURES = {
     "draw_uniform_f64": _UNIFORM,
     "draw_uniform_f32": _UNIFORM,
-    "draw_integers_i64": _INTEGERS,
-    "draw_integers_i32": _INTEGERS,
+    "draw_normal_f64": _NORMAL,
+    "draw_normal_f32": _NORMAL,
+    "narrow_f32": (None, (_POINTER, _POINTER, _COUNT, _INT, _INT, _INT, _INT)),
+    **{f"draw_integers_i{bits}": _INTEGERS for bits in (64, 32, 16, 8)},
+    "draw_offsets_i64": _OFFSETS,
+    "draw_offsets_i32": _OFFSETS,
     "draw_permutation_i64": _PERMUTATION,
     "draw_permutation_i32": _PERMUTATION,
-    "compare_f64": _COMPARE,
-    "compare_f32": _COMPARE,
+    "compare_arrays": _COMPARE,
 }
 
 

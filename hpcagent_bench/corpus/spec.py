@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import itertools
-import json
+import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hpcagent_bench import paths
-from hpcagent_bench.corpus import expressions, manifest
+from hpcagent_bench.corpus import consistency, datatypes, expressions, manifest, reference
+from hpcagent_bench.corpus.datatypes import DATATYPES
+from hpcagent_bench.corpus.fingerprint import task_fingerprint
 from hpcagent_bench.corpus.manifest import ArrayDecl, Manifest
 from hpcagent_bench.errors import UserError, did_you_mean
 
-__all__ = ["ArrayDecl", "Kernel", "Manifest", "discover", "load", "task_fingerprint"]
+__all__ = ["DATATYPES", "ArrayDecl", "Kernel", "Manifest", "discover", "load", "task_fingerprint"]
 
 TRACKS = ("loop_level_reasoning", "scientific_computing", "machine_learning")
-DATATYPES = ("float64", "float32")
-RESERVED = ("workspace", "workspace_size")
 _SYMBOL_LENGTH = 63  # Fortran's limit for a name
 Number = int | float
 
@@ -35,7 +33,8 @@ class Kernel:
     ``symbol`` is the entry point of every compiled delivery (one name for every precision). ``arg_order`` is
     the NumPy reference's own parameter order; ``size_symbols`` are the sizes that scale, sorted. A parameter
     set (``params``) gives every size symbol, and may override knobs; what it leaves out comes from XL and the
-    first configuration.
+    first configuration. ``initializer`` is the file of the custom initialisation, None where every array is
+    drawn as declared.
     """
 
     name: str
@@ -48,6 +47,7 @@ class Kernel:
     arg_order: tuple[str, ...]
     size_symbols: tuple[str, ...]
     configs: tuple[dict[str, Number], ...] = field(hash=False)
+    initializer: Path | None = None
 
     @property
     def level(self) -> int:
@@ -94,35 +94,78 @@ class Kernel:
             result[name] = extents
         return result
 
+    def interval(self, name: str, params: Mapping[str, Number]) -> tuple[Number, Number] | None:
+        """The declared interval of an array under ``params``, or None; an empty one is a UserError."""
+        domain = self.manifest.init.arrays[name].domain
+        if not isinstance(domain, tuple):
+            return None
+        values = self.scalars(params)
+        lo, hi = (expressions.number(end, values) if isinstance(end, str) else end for end in domain)
+        if lo > hi:
+            raise UserError(
+                f"kernel {self.name}: array {name} has the empty domain [{lo}, {hi}] under {dict(params)}"
+            )
+        return lo, hi
+
+    @property
+    def precisions(self) -> tuple[str, ...]:
+        """Datatypes the kernel is checked in: the manifest's, none below its floor."""
+        floor = self.manifest.min_precision
+        named = [datatypes.PRECISIONS[p] for p in self.manifest.precisions]
+        return tuple(p for p in named if floor is None or self.precise_enough(p))
+
+    def precise_enough(self, datatype: str) -> bool:
+        """Whether a run of that precision is at or above the manifest's ``min_precision``."""
+        floor = self.manifest.min_precision
+        return floor is None or DATATYPES.index(datatype) <= DATATYPES.index(datatypes.PRECISIONS[floor])
+
     def dtypes(self, datatype: str = "float64") -> dict[str, str]:
-        """Argument name (arrays and scalars) to NumPy dtype name in a run of that precision."""
-        if datatype not in DATATYPES:
-            raise UserError(f"datatype '{datatype}' is not supported", did_you_mean(datatype, DATATYPES))
+        """Argument name (arrays and scalars) to element type (datatypes.py) in a run of that precision."""
+        datatype = datatypes.parse(datatype)
+        if not self.precise_enough(datatype):
+            raise UserError(
+                f"kernel {self.name} needs {self.manifest.min_precision} at least, not {datatype}",
+                f"run it in {self.manifest.min_precision}",
+            )
         result = {}
         for name, declared in self.arrays.items():
             result[name] = declared.dtype or ("int64" if declared.index_array else datatype)
         for name, value in self._defaults.items():
             result[name] = datatype if isinstance(value, float) else "int64"
-        return result
+        return {**result, **self.manifest.init.scalar_dtypes}
+
+    def broken_constraint(self, params: Mapping[str, Number]) -> str | None:
+        """The first constraint of the manifest that does not hold under ``params``, or None."""
+        if not self.manifest.constraints:
+            return None
+        values = self.scalars(params)
+        return next((c for c in self.manifest.constraints if not expressions.truth(c, values)), None)
 
     def input_bytes(self, params: Mapping[str, Number], datatype: str = "float64") -> int:
         """Bytes of all declared arrays under ``params``."""
-        dtypes = self.dtypes(datatype)
-        total = 0
-        for name, extents in self.shapes(params).items():
-            count = 1
-            for extent in extents:
-                count *= extent
-            total += count * np.dtype(dtypes[name]).itemsize
-        return total
+        dtypes, shapes = self.dtypes(datatype), self.shapes(params)
+        return sum(
+            math.prod(extents) * datatypes.numpy_dtype(dtypes[name]).itemsize
+            for name, extents in shapes.items()
+        )
+
+    def workspace_floor(self, params: Mapping[str, Number]) -> int:
+        """Bytes of scratch memory every call gets under ``params`` at least."""
+        declared = self.manifest.init.workspace
+        if declared is None:
+            return 0
+        if isinstance(declared.bytes, int):
+            return declared.bytes
+        return expressions.integer(declared.bytes, self.scalars(params))
 
     def load_numpy(self) -> Callable[..., None]:
         """Execute the reference file and return its function, called with ``arg_order``."""
-        code = compile(self.numpy_source.read_text(encoding="utf-8"), str(self.numpy_source), "exec")
-        namespace: dict[str, Any] = {"__name__": self.numpy_source.stem}
-        exec(code, namespace)
-        function: Callable[..., None] = namespace[self.function]
-        return function
+        return reference.load_function(self.numpy_source, self.function)
+
+    def load_initializer(self) -> Callable[..., Any]:
+        """Execute the file of the custom initialisation and return its function."""
+        assert self.initializer is not None
+        return reference.load_function(self.initializer, self.manifest.init.func_name or "")
 
 
 def entry_symbol(name: str) -> str:
@@ -138,7 +181,7 @@ def discover(root: Path | None = None) -> dict[str, Path]:
     """Kernel name to folder for every manifest under ``root`` (default: the corpus); duplicates refused."""
     base = root or paths.benchmarks_root()
     found: dict[str, Path] = {}
-    for path in sorted(base.glob("*/**/*.yaml")):
+    for path in _manifests(base):
         name = path.stem
         if path.parent.name != name:
             raise UserError(f"{path}: the folder must be called '{name}' like the manifest")
@@ -148,6 +191,16 @@ def discover(root: Path | None = None) -> dict[str, Path]:
             raise UserError(f"kernel '{name}' exists twice: {found[name]} and {path.parent}", "rename one")
         found[name] = path.parent
     return found
+
+
+def _manifests(base: Path) -> list[Path]:
+    """Every YAML file below a track's folder, sorted. A walk: pathlib's globbing takes ten times as long."""
+    return sorted(
+        Path(folder, file)
+        for folder, _, files in os.walk(base)
+        for file in files
+        if file.endswith(".yaml") and Path(folder) != base
+    )
 
 
 def load(name: str, root: Path | None = None) -> Kernel:
@@ -171,7 +224,7 @@ def _build(name: str, folder: Path, base: Path) -> Kernel:
     if track not in TRACKS:
         raise UserError(f"{path}: track '{track}' is not known", did_you_mean(track, TRACKS))
     source = folder / f"{name}_numpy.py"
-    function, arg_order = _entry(source, declared.func_name or name)
+    function, arg_order = reference.entry(source, declared.func_name or name)
     sizes = declared.sizes
     free = sorted(s for s in sizes["XL"] if len({sizes[preset][s] for preset in sizes}) > 1)
     kernel = Kernel(
@@ -185,30 +238,10 @@ def _build(name: str, folder: Path, base: Path) -> Kernel:
         arg_order=arg_order,
         size_symbols=tuple(free),
         configs=_configs(declared, path),
+        initializer=folder / f"{name}.py" if declared.init.func_name else None,
     )
-    _check(kernel, path)
+    consistency.check(kernel, path)
     return kernel
-
-
-def _entry(source: Path, wanted: str) -> tuple[str, tuple[str, ...]]:
-    """Name and parameters of the reference: the only top-level def, or the one called ``wanted``."""
-    try:
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{source}: the NumPy reference cannot be read", error.strerror or "") from None
-    except SyntaxError as error:
-        raise UserError(f"{source}:{error.lineno}: not valid Python", error.msg) from None
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    named = [node for node in functions if node.name == wanted]
-    chosen = named or functions
-    if len(chosen) != 1:
-        raise UserError(
-            f"{source}: {len(functions)} functions and none is called '{wanted}'", "set func_name"
-        )
-    args = chosen[0].args
-    if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs or args.defaults:
-        raise UserError(f"{source}:{chosen[0].lineno}: parameters must be plain names")
-    return chosen[0].name, tuple(arg.arg for arg in args.args)
 
 
 def _configs(declared: Manifest, path: Path) -> tuple[dict[str, Number], ...]:
@@ -225,98 +258,26 @@ def _configs(declared: Manifest, path: Path) -> tuple[dict[str, Number], ...]:
     clash = set(rows[0]) & set(declared.sizes["XL"])
     if clash:
         raise UserError(f"{path}: '{min(clash)}' is a size and a knob", "keep one of the two")
-    kept = []
+    kept, broken = [], None
     for row in rows:
         try:
             broken = _violated(declared, row)
         except UserError as error:
             raise UserError(f"{path}: constraints: {error}") from None
         if broken and curated:
-            raise UserError(f"{path}: config row {row} violates constraint '{broken}'")
+            raise UserError(f"{path}: config row {row} violates constraint {broken}")
         if not broken:
             kept.append(row)
     if not kept:
-        raise UserError(f"{path}: no configuration satisfies the constraints")
+        raise UserError(f"{path}: no configuration satisfies constraint {broken}")
     return tuple(kept)
 
 
 def _violated(declared: Manifest, row: Mapping[str, Number]) -> str | None:
+    """The constraint, and the preset, that a configuration breaks."""
     for constraint in declared.constraints:
-        for sizes in declared.sizes.values():
-            if not expressions.truth(constraint, {**declared.init.scalars, **sizes, **row}):
-                return constraint
+        for preset in manifest.PRESETS:
+            values = {**declared.init.scalars, **declared.sizes[preset], **row}
+            if not expressions.truth(constraint, values):
+                return f"'{constraint}' at preset {preset}"
     return None
-
-
-def _check(kernel: Kernel, path: Path) -> None:
-    """Arguments of manifest and reference agree, names are usable, every preset gives shapes."""
-    scalars = kernel.scalars({})
-    arguments = {*kernel.arrays, *scalars}
-    clash = set(kernel.arrays) & set(scalars)
-    if clash:
-        raise UserError(f"{path}: '{min(clash)}' is an array and a scalar", "rename one")
-    for name in sorted(arguments):
-        if name in RESERVED:
-            raise UserError(f"{path}: argument name '{name}' is reserved", "rename it")
-        if not name.isidentifier():
-            raise UserError(f"{path}: argument name '{name}' is not an identifier")
-    for name in kernel.arg_order:
-        if name not in arguments:
-            raise UserError(
-                f"{kernel.numpy_source}: parameter '{name}' is not declared in {path.name}",
-                did_you_mean(name, arguments),
-            )
-    unused = sorted(set(kernel.arrays) - set(kernel.arg_order))
-    if unused:
-        raise UserError(f"{path}: array '{unused[0]}' is no parameter of {kernel.numpy_source.name}")
-    declared = kernel.manifest
-    for key, names in (("input_args", declared.input_args), ("array_args", declared.array_args)):
-        expected = list(kernel.arg_order) if key == "input_args" else sorted(kernel.arrays)
-        if names is not None and sorted(names) != sorted(expected):
-            raise UserError(f"{path}: {key} is {names}", f"the reference takes {expected}")
-    for preset, sizes in kernel.presets.items():
-        try:
-            kernel.shapes(sizes)
-        except UserError as error:
-            raise UserError(f"{path}: preset {preset}: {error}") from None
-
-
-def task_fingerprint(kernel: Kernel) -> str:
-    """SHA-256 of what the kernel asks for (scoring.md 1.1).
-
-    Covers the reference's syntax tree without docstrings and comments, how its arguments are declared and
-    filled, the configurations and the entry symbol. Sizes are excluded: a new rung is the same task.
-    """
-    tree = ast.parse(kernel.numpy_source.read_text(encoding="utf-8"))
-    declared = kernel.manifest
-    task = {
-        "reference": _canonical(tree),
-        "arrays": {name: declaration.model_dump() for name, declaration in kernel.arrays.items()},
-        "scalars": dict(sorted(declared.init.scalars.items())),
-        "parameters": list(kernel.arg_order),
-        "outputs": sorted(kernel.outputs),
-        "configs": [dict(sorted(row.items())) for row in kernel.configs],
-        "symbol": kernel.symbol,
-    }
-    return hashlib.sha256(json.dumps(task, sort_keys=True).encode()).hexdigest()
-
-
-def _canonical(node: Any) -> Any:
-    """A syntax tree as plain lists that do not change with the Python version: empty fields are left out."""
-    if isinstance(node, list):
-        return [_canonical(item) for item in node]
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = []
-    for name in sorted(node._fields):
-        value = getattr(node, name, None)
-        if name in ("type_comment", "kind", "ctx") or value is None or value == []:
-            continue
-        if (
-            name == "body"
-            and isinstance(node, (ast.Module, ast.FunctionDef))
-            and ast.get_docstring(node) is not None
-        ):
-            value = value[1:]
-        fields.append([name, _canonical(value)])
-    return [type(node).__name__, fields]

@@ -40,7 +40,12 @@ def parse(name: str, key: str = "measurement.denominator") -> Denominator:
 
 
 def for_kernel(kernel: Kernel, settings: config.Measurement) -> Denominator:
-    """The denominator configured for the kernel's track."""
+    """The denominator configured for the kernel's track; a kernel with a baseline of its own is refused."""
+    if kernel.manifest.baseline is not None:
+        raise UserError(
+            f"kernel {kernel.name} is measured against its own baseline, which this judge does not time",
+            "remove baseline from its manifest to race the references",
+        )
     key = f"measurement.denominator.{kernel.track}"
     name = getattr(settings.denominator, kernel.track, None)
     if not isinstance(name, str):

@@ -100,7 +100,7 @@ class InputMeasurement:
         self.cell = cell
         self.protocol = protocol
         self.start_candidate = start_candidate
-        self.workspace_bytes = workspace_bytes
+        self.workspace_bytes = max(workspace_bytes, kernel.workspace_floor(cell.params))
         datatype = context.settings.service.datatype
         self.scalars = kernel.scalars(cell.params)
         layout = layout_for(context.binding(kernel), kernel.shapes(cell.params), kernel.dtypes(datatype))
@@ -144,6 +144,7 @@ class InputMeasurement:
     def _one_draw(self, index: int, seed: int, structural_seed: int) -> None:
         """Both sides on one draw. Odd calls run the candidate first, so that neither slot favours a side."""
         timed = protocols.WARMUP <= index < self.protocol.calls
+        datatype = self.context.settings.service.datatype
 
         def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
             fuzz.fill(
@@ -153,6 +154,7 @@ class InputMeasurement:
                 value_seed=seed,
                 structural_seed=structural_seed,
                 threads=self.context.threads,
+                datatype=datatype,
             )
 
         # outputs are drawn straight into each side's own buffers: cheaper than copying them from the draw

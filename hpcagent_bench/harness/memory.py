@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from hpcagent_bench.corpus import datatypes
+
 if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Binding
 
@@ -52,7 +54,7 @@ def pack(
 ) -> Layout:
     """A layout of the arrays of ``shapes``, in that order."""
     offsets: dict[str, int] = {}
-    kinds = {name: np.dtype(dtypes[name]) for name in shapes}
+    kinds = {name: _stored(dtypes[name]) for name in shapes}
     end = 0
     for name, shape in shapes.items():
         offsets[name] = end
@@ -65,10 +67,14 @@ def pack(
     )
 
 
+def _stored(dtype: str | np.dtype[np.generic]) -> np.dtype[np.generic]:
+    return datatypes.numpy_dtype(dtype) if isinstance(dtype, str) else dtype
+
+
 def layout_for(binding: Binding, shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str]) -> Layout:
     """The layout of every pointer of ``binding``: inputs first, since only they are mapped by a child.
 
-    ``shapes`` maps array name to extents, ``dtypes`` array name to NumPy dtype name; names the binding does
+    ``shapes`` maps array name to extents, ``dtypes`` array name to element type; names the binding does
     not pass by pointer are ignored. KeyError when a pointer's shape or dtype is missing.
     """
     ordered = sorted(binding.pointers, key=lambda arg: arg.role == "output")

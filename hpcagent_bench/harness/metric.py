@@ -56,11 +56,11 @@ def _deal(
     for i in range(count):
         size_class = fuzz.SIZE_CLASSES[i % len(fuzz.SIZE_CLASSES)]
         rng = np.random.default_rng(seeds[i])
+        chosen = dict(configs[i % len(configs)])
         for _ in range(RETRIES):
-            drawn = sizing.draw_sizes(kernel, rung, size_class, rng, low, high)
+            drawn = sizing.draw_sizes(kernel, rung, size_class, rng, low, high, chosen)
             if all(drawn != cell.sizes for cell in cells):
                 break
-        chosen = dict(configs[i % len(configs)])
         label = f"{i + 1} ({size_class} " + " ".join(f"{k}={v}" for k, v in sorted(drawn.items())) + ")"
         cells.append(InputCell(i, label, sizing.rung_name(sizes), size_class, drawn, chosen))
     return tuple(cells)

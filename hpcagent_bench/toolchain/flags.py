@@ -23,6 +23,20 @@ _SHARED = ("-fPIC", "-shared")
 _RUNNER = ("-ffp-contract=off",)  # what the judge computes itself is the same on every machine
 _LIBRARIES = ("-lm",)
 
+REBUILDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gcc -O1": ("gcc", ("-O1",)),
+    "gcc -Os": ("gcc", ("-Os",)),
+    "gcc uncontracted": ("gcc", ("-ffp-contract=off",)),
+    "gcc reassociated": ("gcc", ("-fassociative-math",)),
+    "clang": ("llvm", ("-fno-openmp",)),
+}
+"""Other honest builds of a sequential reference, by compiler family and extra flags: what the corpus gate
+expects every tolerance to allow. -fassociative-math sums by vector lanes, as a blocked reduction does; clang
+gets no OpenMP, whose library it may lack and which sequential code does not use."""
+
+QUICK = ("-O1",)
+"""Added where a build's speed matters more than its result's."""
+
 LINKABLE = frozenset(
     {"m", "mvec", "pthread", "rt", "dl", "atomic", "gomp", "stdc++", "gfortran", "quadmath"}
     | {"blas", "lapack", "openblas", "tbb", "mimalloc"}

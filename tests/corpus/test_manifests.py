@@ -117,12 +117,19 @@ REFUSED = {
     "knob and size": ({"config": {"N": {"value": 2}}}, "'N' is a size and a knob"),
     "curated row": (
         {"config": [{"K": 3}], "constraints": ["K < 2"]},
-        "config row {'K': 3} violates constraint",
+        "config row {'K': 3} violates constraint 'K < 2' at preset S",
+    ),
+    "constraint at one preset": (
+        {"constraints": ["N < 64"]},
+        "no configuration satisfies constraint 'N < 64' at preset XL",
     ),
     "long name": ({"name": "A Name Longer Than That"}, "add short-name"),
     "constraint": ({"constraints": ["N < M"]}, "constraints: expression 'N < M' reads 'M'"),
     "infinite band": ({"conditioning_atol": float("inf")}, "conditioning_atol = inf: "),
-    "not yet": ({"mpi": {}}, "key 'mpi' is not supported by this version"),
+    "sparse handles": (
+        {"sparse_layouts": {}},
+        "key 'sparse_layouts' is refused: this version makes no sparse",
+    ),
 }
 
 
@@ -184,8 +191,8 @@ def test_configurations_knobs_and_preset_constants(load):
 
 
 def test_unknown_and_duplicate_kernels(load, tmp_path):
-    with pytest.raises(UserError, match="kernel 'tsvc_2_s312' does not exist; did you mean 'tsvc_2_s311'"):
-        spec.load("tsvc_2_s312")
+    with pytest.raises(UserError, match="kernel 'wf_triangula' does not exist; did you mean 'wf_triangular'"):
+        spec.load("wf_triangula")
     with pytest.raises(UserError, match="did you mean 'loop_level_reasoning/tsvc_2_s311'"):
         spec.load("machine_learning/tsvc_2_s311")
     load(PLAIN)

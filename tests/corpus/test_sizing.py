@@ -17,7 +17,8 @@ CLASSES = {
     "odd8": lambda n: n % 8 == 0 and (n // 8) % 2 == 1,
     "even": lambda n: n % 2 == 0 and n % 8 != 0,
 }
-KERNELS = [spec.load(name) for name in sorted(spec.discover())]
+NAMES = ("argmax_with_index", "ext_war_unit", "fuse_diamond", "tsvc_2_s115", "tsvc_2_s231", "tsvc_2_s311")
+KERNELS = [spec.load(name) for name in NAMES]
 
 
 def test_without_a_bound_the_rung_is_xl():

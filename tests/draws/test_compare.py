@@ -157,6 +157,58 @@ def test_complex_numbers() -> None:
         assert compare(actual, expected).first_bad == place
 
 
+@pytest.mark.parametrize("dtype", [np.complex128, np.complex64])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_complex_agrees_with_numpy(dtype: Any, data: st.DataObject) -> None:
+    """By modulus where both are finite; NaN and infinity must be met by their like in the same component."""
+    count = data.draw(st.integers(1, 30))
+    values = st.sampled_from([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, 3.0, 1 + 1e-10, 1 + 1e-8, 1e200])
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [data.draw(hnp.arrays(np.float64, (count, 2), elements=values)) for _ in range(2)]
+        if data.draw(st.booleans()):
+            parts[0] = parts[1] * (1 + 1e-10)
+        a, e = ((p[:, 0] + 0.0).astype(dtype) for p in parts)
+        for array, part in ((a, parts[0]), (e, parts[1])):
+            array.real, array.imag = part[:, 0], part[:, 1]
+        same = [(x == y) | (np.isnan(x) & np.isnan(y)) for x, y in ((a.real, e.real), (a.imag, e.imag))]
+        apart = [
+            np.where(s, 0, np.abs(np.float64(x) - y))
+            for s, x, y in zip(same, (a.real, a.imag), (e.real, e.imag), strict=True)
+        ]
+        size = np.hypot(*(np.where(np.isfinite(p), p, 0).astype(np.float64) for p in (e.real, e.imag)))
+        good = (same[0] & same[1]) | (
+            np.isfinite(np.hypot(*apart)) & (np.hypot(*apart) <= 1e-11 + 1e-9 * size)
+        )
+    found = compare(a, e, Tolerance(1e-9, 1e-11, 0.0, 1, "plain"))
+    assert found.bad == (~good).sum()
+    assert found.first_bad == (None if good.all() else int(np.argmin(good)))
+    assert found.norm == pytest.approx(size[np.isfinite(size)].max(initial=0.0), rel=1e-15)
+
+
+def test_the_floors_derivation_stays_with_the_result() -> None:
+    expected = np.array([1000.0, 1e-3])
+    tol = Tolerance(1e-9, 1e-11, 2.0**-52, 10**6, "contracted")
+    near = expected + np.array([0.0, 1e-10])  # beyond the plain band, within eps * 1000 * 1000 = 2.2e-10
+    found = compare(near, expected, tol)
+    assert (found.ok, found.rule, found.length, found.norm) == (True, "contracted", 10**6, 1000.0)
+    assert found.atol_used == pytest.approx(2.0**-52 * 1e6)
+    assert compare(expected.copy(), expected, tol).atol_used == 1e-11
+    exact = Tolerance(0.0, 0.0, 2.0**-52, 10**6, "explicit")  # atol 0 means exact: no floor
+    assert not compare(near, expected, exact).ok
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int16", "int8", "uint8", "bool"])
+def test_one_wrong_integer_anywhere_is_found(dtype: str) -> None:
+    expected = np.random.default_rng(5).integers(0, 2, 200_003).astype(dtype)
+    for place in (0, 65_535, 65_536, 200_002):
+        actual = expected.copy()
+        actual[place] = 1 - actual[place] if dtype != "bool" else not actual[place]
+        for threads in (1, 3):
+            found = compare(actual, expected, EXACT, threads)
+            assert (found.bad, found.first_bad, found.max_abs_error) == (1, place, 1.0)
+
+
 def test_inputs_are_only_read() -> None:
     actual, expected = np.arange(9.0), np.arange(9.0)
     actual.flags.writeable = expected.flags.writeable = False

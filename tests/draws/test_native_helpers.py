@@ -31,6 +31,23 @@ def test_draws_do_not_depend_on_the_build(tmp_path: Path, level: str) -> None:
             tuned(mine.ctypes.data, mine.size, 12345, lo, hi, fold, 2)
             getattr(plain, f"draw_uniform_{name}")(other.ctypes.data, other.size, 12345, lo, hi, fold, 1)
             assert mine.tobytes() == other.tobytes()
+        for lognormal in (0, 1):
+            tuned = getattr(native_helpers.library(), f"draw_normal_{name}")
+            slow = getattr(plain, f"draw_normal_{name}")
+            slow.argtypes = tuned.argtypes
+            shape = (lognormal, 0.7, 1.5, -2.0, 2.5, 0)
+            tuned(mine.ctypes.data, mine.size, 777, *shape, 2)
+            slow(other.ctypes.data, other.size, 777, *shape, 1)
+            assert mine.tobytes() == other.tobytes()
+    for bits in (64, 32, 16, 8):
+        tuned = getattr(native_helpers.library(), f"draw_integers_i{bits}")
+        slow = getattr(plain, f"draw_integers_i{bits}")
+        slow.argtypes = tuned.argtypes
+        whole, same = np.zeros(70_003, f"i{bits // 8}"), np.zeros(70_003, f"i{bits // 8}")
+        for span in (2, 100, 3 * 2**30, 3 * 2**40):
+            tuned(whole.ctypes.data, whole.size, 99, -1, span, 2)
+            slow(same.ctypes.data, same.size, 99, -1, span, 1)
+            assert whole.tobytes() == same.tobytes()
 
 
 def test_unaligned_memory_gets_the_same_values() -> None:

@@ -138,23 +138,67 @@ void draw_uniform_f32(float *out, int64_t count, uint64_t key, double lo, double
     crew_run(threads, block_count(count), uniform_f32_block, &job);
 }
 
-#define DEFINE_INTEGERS(name, integer)                                              \
-    static void name##_block(void *context, int64_t block)                          \
-    {                                                                               \
-        const draw_job *job = context;                                              \
-        int64_t begin = block * BLOCK;                                              \
-        int64_t end = begin + BLOCK < job->count ? begin + BLOCK : job->count;      \
-        integer *out = job->out;                                                    \
-        scalar_stream s;                                                            \
-        scalar_seed(&s, job->key, (uint64_t)block);                                 \
-        for (int64_t i = begin; i < end; i++)                                       \
-            out[i] = (integer)(job->int_lo + (int64_t)scalar_below(&s, job->span)); \
-    }                                                                               \
+/* A uniform integer of [0, span): multiply and reject (Lemire 2019), so no value is favoured. Spans up to 2^32 take
+ * half a word each, many at once; the few rejected ones are drawn again from a stream of their own. */
+static void below_batch(const uint32_t *half, int64_t n, uint64_t span, uint32_t *out, scalar_stream *more)
+{
+    uint32_t floor = (uint32_t)((UINT64_C(1) << 32) % span);
+    int64_t rejected = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t product = half[i] * span;
+        out[i] = (uint32_t)(product >> 32);
+        rejected += (uint32_t)product < floor;
+    }
+    for (int64_t i = 0; rejected > 0 && i < n; i++)
+        if ((uint32_t)(half[i] * span) < floor) {
+            out[i] = (uint32_t)scalar_below(more, span);
+            rejected--;
+        }
+}
+
+#define DEFINE_INTEGERS(name, integer)                                                       \
+    static void name##_narrow(const draw_job *job, int64_t block, int64_t begin, int64_t end) \
+    {                                                                                        \
+        uint64_t word[STREAM_BATCH];                                                         \
+        uint32_t half[2 * STREAM_BATCH], below[2 * STREAM_BATCH];                            \
+        stream s;                                                                            \
+        scalar_stream more;                                                                  \
+        stream_seed(&s, job->key, (uint64_t)block);                                          \
+        scalar_seed(&more, ~job->key, (uint64_t)block);                                      \
+        for (int64_t at = begin; at < end; at += 2 * STREAM_BATCH) {                         \
+            int64_t n = end - at < 2 * STREAM_BATCH ? end - at : 2 * STREAM_BATCH;           \
+            integer out[2 * STREAM_BATCH] __attribute__((aligned(64)));                      \
+            stream_refill(&s, word);                                                         \
+            memcpy(half, word, sizeof half);                                                 \
+            below_batch(half, n, job->span, below, &more);                                   \
+            for (int64_t i = 0; i < n; i++)                                                  \
+                out[i] = (integer)((uint64_t)job->int_lo + below[i]);                        \
+            put((integer *)job->out + at, out, n * (int64_t)sizeof *out);                    \
+        }                                                                                    \
+        put_done();                                                                          \
+    }                                                                                        \
+    static void name##_block(void *context, int64_t block)                                   \
+    {                                                                                        \
+        const draw_job *job = context;                                                       \
+        int64_t begin = block * BLOCK;                                                       \
+        int64_t end = begin + BLOCK < job->count ? begin + BLOCK : job->count;               \
+        integer *out = job->out;                                                             \
+        scalar_stream s;                                                                     \
+        if (job->span <= UINT64_C(1) << 32) {                                                \
+            name##_narrow(job, block, begin, end);                                           \
+            return;                                                                          \
+        }                                                                                    \
+        scalar_seed(&s, job->key, (uint64_t)block);                                          \
+        for (int64_t i = begin; i < end; i++)                                                \
+            out[i] = (integer)((uint64_t)job->int_lo + scalar_below(&s, job->span));         \
+    }                                                                                        \
     void draw_##name(integer *out, int64_t count, uint64_t key, int64_t lo, uint64_t span, int threads) \
-    {                                                                               \
+    {                                                                                        \
         draw_job job = {.out = out, .count = count, .key = key, .int_lo = lo, .span = span}; \
-        crew_run(threads, block_count(count), name##_block, &job);                  \
+        crew_run(threads, block_count(count), name##_block, &job);                           \
     }
 
 DEFINE_INTEGERS(integers_i64, int64_t)
 DEFINE_INTEGERS(integers_i32, int32_t)
+DEFINE_INTEGERS(integers_i16, int16_t)
+DEFINE_INTEGERS(integers_i8, int8_t)

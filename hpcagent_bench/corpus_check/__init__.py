@@ -1,0 +1,1 @@
+"""The corpus gate: whether a kernel's reference is right on every input the judge can draw."""
