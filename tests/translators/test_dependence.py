@@ -174,7 +174,7 @@ REASONS = {
     "for i in range(N):\n    if x[i] > 0:\n        break": "line 3 may leave the loop early",
     "for i in range(N):\n    x[i] = y[i]": "no iteration touches what another one stores",
     "s = 0\nfor i in range(N):\n    s = s + x[i]\ny[0] = s": (
-        "no iteration touches what another one stores, except for the sum into s, a reduction"
+        "no iteration touches what another one stores, but for the sum into s (a reduction)"
     ),
 }
 
