@@ -134,7 +134,7 @@ class NumbaWriter(Writer):
     def whole(self) -> list[str]:
         """The body; scalars that are not of Python's own types get theirs first."""
         typed = [
-            f"{INDENT}{self.names[name]} = np.{dtype}({self.names[name]})"
+            f"{INDENT}{self.names[name]} = np.{ir.computes_in(dtype)}({self.names[name]})"
             for name, dtype in self.function.scalars.items()
             if name in self.function.arg_order and dtype not in ("int64", "float64", "bool")
         ]
