@@ -1,4 +1,4 @@
-"""Expressions in Fortran: reversed indices, unsigned numbers in signed kinds, no comparison of reals by ``==``.
+"""Expressions in Fortran: reversed indices, unsigned numbers in signed kinds, no ``==`` between reals.
 
 uint8, uint16 and uint32 are computed in 64 bits and cut back; a uint64 is the 64 bits of the number.
 """

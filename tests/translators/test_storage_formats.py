@@ -1,4 +1,4 @@
-"""float16, bfloat16 and the float8 formats: loads widen exactly, stores round as ml_dtypes does, in every language."""
+"""float16, bfloat16 and float8: loads widen exactly, stores round as ml_dtypes does, in every language."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_arithmetic_is_in_single_precision(name, language, make_kernel, build):
         SCALED,
         {},
         ["out"],
-        init={"arrays": {k: "(N,)" for k in ("x", "y", "out")}, "scalars": {"scale": 1.5}},
+        init={"arrays": dict.fromkeys(("x", "y", "out"), "(N,)"), "scalars": {"scale": 1.5}},
     )
     given = {"x": x, "y": y, "out": np.zeros(257, dtype)}
     build(kernel, language, name)(given, {"N": 257})
