@@ -50,11 +50,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Fold:
-    """A reduction: ``kind`` over the elements of ``term``, whose axes are those kept and then those gone."""
+    """A reduction: ``kind`` over the elements of ``term``, whose axes are those kept and then those gone.
+
+    ``scaled``, of a sum of products, gives the sum with a factor taken into its first operand.
+    """
 
     kind: str
     term: Array
     gone: int
+    scaled: Callable[[Operand], Fold] | None = None
 
     @property
     def kept(self) -> int:
@@ -82,8 +86,8 @@ class Array:
     have made a copy all the same. ``guard`` (of truth values) says which elements there are: the value stands
     for the flat array of those. ``fold`` and ``scan`` are set when it is one reduction or running sum as a
     whole; ``start`` and ``sign`` when it is ``start`` plus or minus that reduction, ``after`` when it is
-    computed from each of its elements. ``costly`` says that elements take loops. ``stored_as`` is the dtype
-    that a copy has in memory, when that is not ``dtype``.
+    computed from each of its elements, ``factor`` when it is just multiplied by that. ``costly`` says that
+    elements take loops. ``stored_as`` is the dtype that a copy has in memory, when that is not ``dtype``.
     """
 
     axes: tuple[Axis, ...]
@@ -97,6 +101,7 @@ class Array:
     start: Array | None = None
     sign: str = "+"
     after: Callable[[Operand], Operand] | None = None
+    factor: Operand | None = None
     costly: bool = False
     stored_as: str = ""
 

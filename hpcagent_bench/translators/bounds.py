@@ -19,10 +19,8 @@ def check(kernel: Kernel, function: ir.Function) -> None:
         if access.branches or access.guards:
             continue
         for axis in access.index:
-            if (
-                axis.names & implied
-                or (axis.offset >= 0
-                and all(factor >= 0 for factor in axis.terms.values()))
+            if axis.names & implied or (
+                axis.offset >= 0 and all(factor >= 0 for factor in axis.terms.values())
             ):
                 continue
             facts = [fact for name in sorted(names_of(access, found)) for fact in found.values[name].facts]

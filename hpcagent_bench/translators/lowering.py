@@ -60,6 +60,7 @@ class Lowering:
     out: list[ir.Stmt] = field(default_factory=list)
     nest: list[Level] = field(default_factory=list)  # implied loops around this point
     ahead: list[ir.Stmt] = field(default_factory=list)  # allocations at the top of the function
+    made: dict[str, str] = field(default_factory=dict)  # names made up so far, by what they should be called
     naming: str = ""  # the name that a listed array is about to get
     line: int = 1
     depth: int = 0  # spelled-out loops and branches around this point
@@ -81,6 +82,7 @@ class Lowering:
             count += 1
             name = f"{wanted}{count}"
         self.taken.add(name)
+        self.made[name] = wanted
         return name
 
     def result_name(self, wanted: str) -> str:

@@ -55,6 +55,7 @@ class StatementReader(Binding):
         self.out, self.ahead = [], []
         self.known.ranges, self.known.definitions = [], {}
         self.taken = set(taken)
+        self.made.clear()
 
     def opening(self, nodes: list[ast.stmt]) -> None:
         """Statements before those of the text."""
