@@ -64,7 +64,9 @@ def parallel_loop(
 ) -> ir.For | None:
     """The parallel loop of unit step to run in parallel, or None: the outermost one of the deepest nest.
 
-    Of several the first in program order; loops of a few iterations come last and do not count as depth.
+    Of several the first in program order; loops of a few iterations come last and do not count as depth. A
+    loop with more loops around it than inside is left alone: to start threads that often costs more than it
+    gains.
     Loops that need reductions, or arrays of an iteration's own, count only where the caller can make these;
     a loop with reductions only when there is none without.
     """
@@ -73,29 +75,34 @@ def parallel_loop(
         place
         for place in _places(function.body, 0)
         if place.loop.unit
+        and place.depth <= place.height
         and known[id(place.loop)].parallel
         and (private_arrays or not known[id(place.loop)].private_arrays)
     ]
     for wanted in (False, True) if reductions else (False,):
         among = [place for place in fit if bool(known[id(place.loop)].reductions) is wanted]
         if among:
-            return min(among, key=lambda place: (_short(place.loop), -place.nest, place.depth)).loop
+            return min(among, key=_preference).loop
     return None
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A loop with the number of loops around it, and of loops on the deepest path through it."""
+    """A loop with the number of loops around it, and on the deepest path into it, itself included."""
 
     loop: ir.For
     depth: int
-    nest: int
+    height: int
+
+
+def _preference(place: _Place) -> tuple[bool, int, int]:
+    return _short(place.loop), -(place.depth + place.height), place.depth
 
 
 def _places(body: tuple[ir.Stmt, ...], depth: int) -> Iterator[_Place]:
     for stmt in body:
         if isinstance(stmt, ir.For):
-            yield _Place(stmt, depth, depth + _deepest((stmt,)))
+            yield _Place(stmt, depth, _deepest((stmt,)))
         yield from _places(ir.nested(stmt), depth + _counts(stmt))
 
 
