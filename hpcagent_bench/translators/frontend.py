@@ -1,8 +1,8 @@
 """From a kernel's NumPy reference to its typed form: AST in, IR out, with a clear refusal of the rest.
 
-Covered: loops over ``range``, ``while``, ``if``, ``break`` and ``continue``, scalar locals, element loads and
-stores, temporaries, arithmetic of all dtypes by NumPy's rules, the functions of ``functions.py`` and helper
-functions on scalars. Anything else raises Unsupported with file, line and text.
+Covered: loops over ``range``, ``while``, ``if``, ``break`` and ``continue``; scalars of all dtypes by NumPy's
+rules; arrays by element, slice, index array and mask; the functions of ``functions``, ``calls``, ``making``
+and ``shaping``; helper functions. Anything else raises Unsupported with file, line and text.
 """
 
 from __future__ import annotations
