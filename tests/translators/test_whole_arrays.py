@@ -273,6 +273,36 @@ def test_helpers_on_arrays(body, make_kernel):
         agree(kernel, size)
 
 
+MIXED = {
+    "infinity": "best = np.inf; best = min(best, x[0]); z[0] = best; y[0] = -np.inf",
+    "names that mean something in C": "double = 2.0; yn = 1; index = 3; x[:] = double * yn + index",
+    "products of narrow integers": "int8[:] = int8 * int8; int64[0] = np.sum(int8 * int8)",
+    "an initial value": "x[0] = np.max(y, initial=0.0); z[0] = np.sum(y, initial=2)",
+    "views in a tuple": "a, b = x[1:], x[:-1]; a[:], b[:] = b * 2, a * 3",
+    "nested choices": "x[:] = np.where(x > 0, np.where(y > 0, 1, 2), np.sqrt(np.abs(z)))",
+    "absolute values wrap": "int64[:] = np.abs(int64) - np.abs(int32)",
+    "NaN is first": "y[N // 2] = np.nan; int64[0] = np.argmax(y); int64[-1] = np.argmin(y); x[0] = y.max()",
+    "half precision in memory": "h = np.zeros(N, dtype=np.float16); h[:] = x; y[:] = h * 2",
+    "means of truth values": "x[0] = np.mean(y > 0) + (z > 0).mean()",
+    "rows by pointers": """
+    for i in range(N):
+        s, e = ptr[i], ptr[i + 1]
+        x[i] = y[s:e] @ z[ip[s:e]]""",
+    "a generator of random bits": """
+    s = np.uint64(88172645463325252)
+    for i in range(N):
+        s ^= s << np.uint64(13)
+        s ^= s >> np.uint64(7)
+        s ^= s << np.uint64(17)
+        x[i] = (s >> np.uint64(11)) * (1.0 / 9007199254740992.0)""",
+}
+
+
+@pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
+def test_mixed(body, make_kernel):
+    agree(probe(make_kernel, body))
+
+
 REFUSED = {
     "x[:] = np.sort(y)": "'np.sort(y)'",
     "x[:] = m": "an array of too many axes",
