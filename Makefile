@@ -35,8 +35,10 @@ format: $(VENV)/.installed-dev  ## let ruff write the layout
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-bench: system-run $(VENV)/.installed-dev  ## what a grade costs here, drawing and comparing, autotune's gains
+bench: system-run $(VENV)/.installed-dev  ## what a grade costs here, emitted C and numba, drawing and comparing, autotune's gains
 	$(PYTHON) -m bench.judge_cost
+	$(PYTHON) -m bench.emitted_c
+	$(PYTHON) -m bench.numba_threads
 	$(PYTHON) -m pytest -q -s -m bench
 
 clean:  ## remove the virtual environment and caches of this checkout

@@ -15,20 +15,19 @@ KINDS = {
     **{f"{sign}int{bits}": f"c_int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{"float64": "c_double", "float32": "c_float", "complex128": "c_double_complex"},
     **{"complex64": "c_float_complex", "bool": "c_int8_t", "int4": "c_int8_t"},
-    **{"float16": "c_int16_t", "bfloat16": "c_int16_t", "float8_e4m3": "c_int8_t", "float8_e5m2": "c_int8_t"},
+    **{"float16": "c_int16_t", "bfloat16": "c_int16_t"},
+    **{"float8_e4m3": "c_int8_t", "float8_e5m2": "c_int8_t"},
 }
 """Kinds of ``iso_c_binding``; Fortran has no unsigned integers and no small floats, so these travel as bits."""
 
 WIDTH = 110
 _LENGTH = 63
-_RESPELLED = frozenset(
-    (
-        "abs acos acosh aimag aint anint asin asinh atan atan2 atanh bge bgt ble blt btest cmplx conjg cos "
-        "cosh epsilon exp hypot iand ieor int ior log log10 max merge min mod modulo nint not real "
-        "selected_int_kind shifta shiftl shiftr sign sin sinh sqrt tan tanh transfer wide "
-        "c_double c_float c_double_complex c_float_complex c_int8_t c_int16_t c_int32_t c_int64_t"
-    ).split()
+_INTRINSICS = (
+    "abs acos acosh aimag aint anint asin asinh atan atan2 atanh bge bgt ble blt btest cmplx conjg cos cosh "
+    "epsilon exp hypot iand ieor int ior log log10 max merge min mod modulo nint not real selected_int_kind "
+    "shifta shiftl shiftr sign sin sinh sqrt tan tanh transfer wide"
 )
+_RESPELLED = frozenset([*_INTRINSICS.split(), *KINDS.values()])
 _INT32 = 2**31
 
 

@@ -7,12 +7,12 @@ the ``Maker`` at hand, which writes that loop where it belongs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hpcagent_bench.translators import ir
 from hpcagent_bench.translators.promotion import Mismatch, Operand
-from hpcagent_bench.translators.sums import ONE, ZERO, divided, known, minus, plus, same, times
+from hpcagent_bench.translators.sums import ONE, ZERO, divided, known, plus, same, times
 
 Index = tuple[ir.Expr, ...]
 
@@ -22,17 +22,22 @@ class Axis:
     """``extent`` elements, never more than ``limit`` (an expression over scalar arguments).
 
     An extent below zero means none. ``origin`` is where a loop along the axis would start for indices to read
-    best; it means nothing.
+    best; it means nothing. ``spelled`` is the extent with named sizes written out, to compare it with others.
     """
 
     extent: ir.Expr
     limit: ir.Expr
     origin: ir.Expr = ZERO
+    spelled: ir.Expr | None = None
 
     @property
     def single(self) -> bool:
         """Whether the extent is one, so that it stretches to any other."""
         return known(self.extent) == 1
+
+    def like(self, other: Axis) -> bool:
+        """Whether both extents are certainly equal."""
+        return same(self.spelled or self.extent, other.spelled or other.extent)
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Fold:
-    """A reduction: ``kind`` over the elements of ``term``, whose axes are those kept and then those gone."""
+    """A reduction: ``kind`` over the elements of ``term``, whose axes are those kept and then those gone.
+
+    ``scaled``, of a sum of products, gives the sum with a factor taken into its first operand.
+    """
 
     kind: str
     term: Array
     gone: int
+    scaled: Callable[[Operand], Fold] | None = None
 
     @property
     def kept(self) -> int:
@@ -77,8 +86,8 @@ class Array:
     have made a copy all the same. ``guard`` (of truth values) says which elements there are: the value stands
     for the flat array of those. ``fold`` and ``scan`` are set when it is one reduction or running sum as a
     whole; ``start`` and ``sign`` when it is ``start`` plus or minus that reduction, ``after`` when it is
-    computed from each of its elements. ``costly`` says that elements take loops. ``stored_as`` is the dtype
-    that a copy has in memory, when that is not ``dtype``.
+    computed from each of its elements, ``factor`` when it is just multiplied by that. ``costly`` says that
+    elements take loops. ``stored_as`` is the dtype that a copy has in memory, when that is not ``dtype``.
     """
 
     axes: tuple[Axis, ...]
@@ -92,6 +101,7 @@ class Array:
     start: Array | None = None
     sign: str = "+"
     after: Callable[[Operand], Operand] | None = None
+    factor: Operand | None = None
     costly: bool = False
     stored_as: str = ""
 
@@ -174,7 +184,7 @@ def mapped(operation: Callable[..., Operand], *values: Value) -> Value:
 
 def _part(value: Array, index: Index, axes: tuple[Axis, ...], maker: Maker) -> Operand:
     """An operand's element; what takes loops is computed once where broadcasting repeats it."""
-    own = narrowed(index, value.axes)
+    own = narrowed(index, value.axes, axes)
     repeated = len(value.axes) < len(axes) or any(
         mine.single and not wide.single for mine, wide in zip(value.axes, axes, strict=True)
     )
@@ -195,10 +205,22 @@ def _composed(
     return after
 
 
-def narrowed(index: Index, axes: tuple[Axis, ...]) -> Index:
-    """The index into an operand that was stretched to more or longer axes."""
-    own = index[len(index) - len(axes) :]
-    return tuple(ZERO if axis.single else part for axis, part in zip(axes, own, strict=True))
+def narrowed(index: Index, axes: tuple[Axis, ...], wide: tuple[Axis, ...]) -> Index:
+    """The index into an operand that was stretched from ``axes`` to ``wide``; where an extent may turn out to
+    be one while the other is not, the index says so itself."""
+    skipped = len(wide) - len(axes)
+    return tuple(
+        _narrowed(part, axis, other)
+        for part, axis, other in zip(index[skipped:], axes, wide[skipped:], strict=True)
+    )
+
+
+def _narrowed(index: ir.Expr, axis: Axis, wide: Axis) -> ir.Expr:
+    if axis.single:
+        return ZERO
+    if axis.like(wide) or known(axis.extent) is not None or index == ZERO:
+        return index
+    return ir.Select(ir.Compare("==", axis.extent, ONE), ZERO, index, "int64")
 
 
 def broadcast(shapes: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
@@ -210,14 +232,24 @@ def broadcast(shapes: Sequence[tuple[Axis, ...]]) -> tuple[Axis, ...]:
         if not wide:
             result.append(Axis(ONE, ONE))
             continue
-        for other in wide[1:]:
-            gap = known(minus(other.extent, wide[0].extent))
-            if gap is not None and gap != 0:
-                raise Mismatch("an operation on arrays of different shapes")
-        best = next((axis for axis in wide if known(axis.extent) is not None), wide[0])
-        limit = next((axis.limit for axis in wide if known(axis.limit) is not None), best.limit)
-        result.append(Axis(best.extent, limit, wide[0].origin))
+        result.append(replace(_widest(wide), origin=wide[0].origin))
     return tuple(result)
+
+
+def _widest(axes: list[Axis]) -> Axis:
+    """The extent that operands of these extents have together."""
+    numbers = {known(axis.extent) for axis in axes} - {None}
+    if len(numbers) > 1:
+        raise Mismatch("an operation on arrays of different shapes")
+    result = next((axis for axis in axes if known(axis.extent) is not None), axes[0])
+    for axis in axes:
+        if not axis.like(result) and known(result.extent) is None:
+            extent = ir.Select(ir.Compare("==", result.extent, ONE), axis.extent, result.extent, "int64")
+            limit = result.limit
+            if not same(limit, axis.limit):
+                limit = ir.Call("max", (limit, axis.limit), "int64")
+            result = Axis(extent, limit)
+    return result
 
 
 def _guard(arrays: list[Array]) -> Array | None:
@@ -255,10 +287,13 @@ def _equal(left: Array, right: Array) -> bool:
 
 def cast_to(array: Array, shape: tuple[Axis, ...]) -> Array:
     """The array stretched to a shape."""
-    result = broadcast([array.axes, shape])
-    if len(result) != len(shape):
+    if array.rank > len(shape):
         raise Mismatch("an array of too many axes")
-    return moved(array, shape, lambda index: narrowed(index, array.axes))
+    for axis, wide in zip(reversed(array.axes), reversed(shape), strict=False):
+        numbers = known(axis.extent), known(wide.extent)
+        if None not in numbers and numbers[0] not in (1, numbers[1]):
+            raise Mismatch("an array of another shape")
+    return moved(array, shape, lambda index: narrowed(index, array.axes, shape))
 
 
 # ---- shapes

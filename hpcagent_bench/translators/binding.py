@@ -105,7 +105,10 @@ class Binding(ExpressionReader):
         if not kept:
             return value
         axes = tuple(
-            Axis(rewrite(axis.extent, kept), axis.limit, rewrite(axis.origin, kept)) for axis in value.axes
+            Axis(rewrite(axis.extent, kept), axis.limit, rewrite(axis.origin, kept), axis.spelled)
+            if not ir.reads(axis.extent) & kept.keys()
+            else Axis(rewrite(axis.extent, kept), axis.limit, rewrite(axis.origin, kept))
+            for axis in value.axes
         )
 
         def locate(index: Index) -> Index:
@@ -116,6 +119,7 @@ class Binding(ExpressionReader):
     def frozen_axis(self, axis: Axis, name: str) -> Axis:
         kept = self.kept_scalars([axis.extent], name)
         extent = rewrite(axis.extent, kept) if kept else axis.extent
+        axis = replace(axis, spelled=None if kept else axis.spelled)
         if any(isinstance(node, ir.Load) for node in ir.walk(extent)):
             extent = self.keep(f"{name}_size", Operand(extent, True)).expr
         return replace(axis, extent=extent)

@@ -9,13 +9,19 @@ from hpcagent_bench.translators.reading import Unsupported
 
 
 def check(kernel: Kernel, function: ir.Function) -> None:
-    """Refuse an index that certainly starts below zero; what stands under a condition is left to it."""
+    """Refuse an index that certainly starts below zero; what stands under a condition is left to it.
+
+    Indices of loops that slices stand for are within their arrays, as NumPy's are.
+    """
     found = survey(function)
+    implied = {site.counter for site in found.sites if isinstance(site.loop, ir.For) and site.loop.implied}
     for access in found.accesses:
         if access.branches or access.guards:
             continue
         for axis in access.index:
-            if axis.offset >= 0 and all(factor >= 0 for factor in axis.terms.values()):
+            if axis.names & implied or (
+                axis.offset >= 0 and all(factor >= 0 for factor in axis.terms.values())
+            ):
                 continue
             facts = [fact for name in sorted(names_of(access, found)) for fact in found.values[name].facts]
             low, _ = linear.span(axis, [], facts)

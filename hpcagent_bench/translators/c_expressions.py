@@ -1,4 +1,4 @@
-"""Expressions in C and C++: flat row-major indices, as few parentheses and conversions as the meaning needs."""
+"""Expressions in C and C++: flat row-major indices, no parentheses or conversions beyond what they mean."""
 
 from __future__ import annotations
 
@@ -185,6 +185,8 @@ class Expressions(Writer):
                 return f"-{operand if below > UNARY else f'({operand})'}", UNARY
             case ir.Const() if not first or expr.dtype.startswith("u"):
                 return literal(expr, self.dialect)
+            case ir.Const() if wrapping(expr.dtype) == "uint32_t" and int(expr.value.real) >= 0:
+                return f"{expr.value}u", PRIMARY
         if not first or expr.dtype in ("uint32", "uint64"):
             return self.render(expr)
         return f"({wrapping(expr.dtype)}){self.text(expr, UNARY)}", UNARY

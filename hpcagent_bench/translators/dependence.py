@@ -62,30 +62,67 @@ def verdicts(function: ir.Function) -> dict[int, Verdict]:
 def parallel_loop(
     function: ir.Function, *, reductions: bool = False, private_arrays: bool = False
 ) -> ir.For | None:
-    """The outermost parallel loop of unit step, the first in program order among equals, or None.
+    """The parallel loop of unit step to run in parallel, or None: the outermost one of the deepest nest.
 
+    Of several the first in program order; loops of a few iterations come last and do not count as depth. A
+    loop with more loops around it than inside is left alone: to start threads that often costs more than it
+    gains.
     Loops that need reductions, or arrays of an iteration's own, count only where the caller can make these;
     a loop with reductions only when there is none without.
     """
     known = verdicts(function)
     fit = [
-        (depth, loop, bool(known[id(loop)].reductions))
-        for depth, loop in _loops(function.body, 0)
-        if loop.unit and known[id(loop)].parallel and (private_arrays or not known[id(loop)].private_arrays)
+        place
+        for place in _places(function.body, 0)
+        if place.loop.unit
+        and place.depth <= place.height
+        and known[id(place.loop)].parallel
+        and (private_arrays or not known[id(place.loop)].private_arrays)
     ]
     for wanted in (False, True) if reductions else (False,):
-        among = [(depth, loop) for depth, loop, reduces in fit if reduces is wanted]
+        among = [place for place in fit if bool(known[id(place.loop)].reductions) is wanted]
         if among:
-            return min(among, key=lambda pair: pair[0])[1]
+            return min(among, key=_preference).loop
     return None
 
 
-def _loops(body: tuple[ir.Stmt, ...], depth: int) -> Iterator[tuple[int, ir.For]]:
+@dataclass(frozen=True)
+class _Place:
+    """A loop with the number of loops around it, and on the deepest path into it, itself included."""
+
+    loop: ir.For
+    depth: int
+    height: int
+
+
+def _preference(place: _Place) -> tuple[bool, int, int]:
+    return _short(place.loop), -(place.depth + place.height), place.depth
+
+
+def _places(body: tuple[ir.Stmt, ...], depth: int) -> Iterator[_Place]:
     for stmt in body:
         if isinstance(stmt, ir.For):
-            yield depth, stmt
-        deeper = depth + isinstance(stmt, (ir.For, ir.While))
-        yield from _loops(ir.nested(stmt), deeper)
+            yield _Place(stmt, depth, _deepest((stmt,)))
+        yield from _places(ir.nested(stmt), depth + _counts(stmt))
+
+
+def _deepest(body: tuple[ir.Stmt, ...]) -> int:
+    return max((_counts(stmt) + _deepest(ir.nested(stmt)) for stmt in body), default=0)
+
+
+def _counts(stmt: ir.Stmt) -> int:
+    return int(isinstance(stmt, (ir.For, ir.While)) and not _short(stmt))
+
+
+def _short(loop: ir.For | ir.While) -> bool:
+    """Whether it is a loop of a few iterations, as over the axes of space."""
+    match loop:
+        case ir.For(start=ir.Const(value=int(start)), stop=ir.Const(value=int(stop))):
+            return abs(stop - start) < _FEW
+    return False
+
+
+_FEW = 16
 
 
 def _verdict(site: Site, found: Survey, liveness: Liveness, function: ir.Function) -> Verdict:
@@ -121,12 +158,15 @@ def _verdict(site: Site, found: Survey, liveness: Liveness, function: ir.Functio
 
 def _why(reductions: list[Reduction], own: tuple[str, ...]) -> str:
     words = {"+": "sum", "*": "product", "min": "minimum", "max": "maximum", "and": "and", "or": "or"}
-    parts = ["no iteration touches what another one stores"]
+    made = []
     for reduction in reductions:
         into = reduction.name if reduction.index is None else element(reduction.name, reduction.index)
-        parts.append(f"except for the {words[reduction.op]} into {into}, a reduction")
+        made.append(f"the {words[reduction.op]} into {into}")
+    parts = ["no iteration touches what another one stores"]
+    if made:
+        parts.append(f"but for {_listed(made)} (a reduction)")
     if own:
-        parts.append(f"each iteration with its own {' and '.join(own)}")
+        parts.append(f"when each has its own {_listed(list(own))}")
     return ", ".join(parts)
 
 
@@ -160,10 +200,12 @@ def _carried(name: str, loop: ir.For, enters: bool) -> str:
 
 
 def _lines(numbers: list[int]) -> str:
-    distinct = sorted(set(numbers))
-    if len(distinct) == 1:
-        return f"line {distinct[0]}"
-    return f"lines {', '.join(map(str, distinct[:-1]))} and {distinct[-1]}"
+    distinct = [str(number) for number in sorted(set(numbers))]
+    return f"line{'s' if len(distinct) > 1 else ''} {_listed(distinct)}"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 # ---- arrays

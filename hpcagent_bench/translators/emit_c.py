@@ -7,7 +7,15 @@ import re
 from hpcagent_bench.toolchain import abi
 from hpcagent_bench.translators import ir
 from hpcagent_bench.translators.c_expressions import Expressions, Library
-from hpcagent_bench.translators.c_types import RELATION, Dialect, stripped, value_type
+from hpcagent_bench.translators.c_types import (
+    MULTIPLY,
+    RELATION,
+    Dialect,
+    has_own_type,
+    pair,
+    stripped,
+    value_type,
+)
 from hpcagent_bench.translators.c_types import C as C_DIALECT
 from hpcagent_bench.translators.dependence import Verdict
 from hpcagent_bench.translators.scopes import scopes
@@ -18,7 +26,9 @@ from hpcagent_bench.translators.writing import (
     Source,
     as_function,
     elif_chain,
+    in_place,
     read_once,
+    wrapped_code,
 )
 
 _REDUCTION = {"and": "&&", "or": "||"}
@@ -49,8 +59,10 @@ def emit(source: Source, dialect: Dialect = C_DIALECT) -> str:
     discarded = [f"{INDENT}(void){name};" for name in unused]
     declaration = abi.c_declaration(bound, dialect.language)
     title = f"/* {source.title} */"
+    lines = [declaration, "{", *discarded, *body, "}", ""]
+    helping = [line for text_ in (*library.texts, *helpers) for line in text_.split("\n")]
     return "\n".join(
-        [title, *includes, *library.texts, *helpers, declaration, "{", *discarded, *body, "}", ""]
+        [title, *includes, "", *(piece for line in (*helping, *lines) for piece in wrapped_code(line))]
     )
 
 
@@ -125,11 +137,18 @@ class CWriter(Expressions):
 
     def assign(self, stmt: ir.Assign) -> list[str]:
         dtype = self.function.locals[stmt.name]
+        added = in_place(stmt)
+        if added is not None and self.is_compound(added):
+            return [f"{self.names[stmt.name]} {added.op}= {self.text(pair(added.left, added.right)[1])};"]
         declared = f"{value_type(dtype, self.dialect)} " if id(stmt) in self.scopes.declaring else ""
         return [f"{declared}{self.names[stmt.name]} = {self.converted(stmt.value)};"]
 
     def store(self, stmt: ir.Store) -> list[str]:
         stored = self.function.arrays[stmt.array].dtype
+        added = in_place(stmt)
+        if added is not None and stored == added.dtype and self.is_compound(added):
+            right = self.text(pair(added.left, added.right)[1])
+            return [f"{self.element(stmt.array, stmt.index)} {added.op}= {right};"]
         value = self.converted(stmt.value)
         if stored in ("bfloat16", "float8_e4m3", "float8_e5m2"):
             name = f"to_{stored}"
@@ -137,6 +156,14 @@ class CWriter(Expressions):
         elif stored == "float16":
             value = f"(_Float16)({value})"
         return [f"{self.element(stmt.array, stmt.index)} = {value};"]
+
+    def is_compound(self, expr: ir.Binary) -> bool:
+        """Whether C's ``+=`` and the like do what the operation does."""
+        if expr.wraps or not has_own_type(expr.left):
+            return False
+        return expr.dtype in ("int64", "float32", "float64") or (
+            ir.is_complex(expr.dtype) and expr.op in "+-"
+        )
 
     def loop(self, stmt: ir.For) -> list[str]:
         lines = []
@@ -199,8 +226,8 @@ class CWriter(Expressions):
     def allocate(self, stmt: ir.Allocate) -> list[str]:
         array = self.function.arrays[stmt.array]
         element = abi.c_type(array.dtype, self.dialect.language)
-        count = " * ".join(self.text(extent, RELATION + 3) for extent in array.shape) or "1"
-        size = f"(size_t)({count})"
+        count = " * ".join(self.text(extent, MULTIPLY) for extent in array.shape)
+        size = f"(size_t){count if count.isidentifier() else f'({count})'}"
         call = f"calloc({size}, sizeof({element}))" if stmt.zeroed else f"malloc({size} * sizeof({element}))"
         self.library.headers.add("stdlib")
         self.allocated.append(self.names[stmt.array])

@@ -15,6 +15,7 @@ from hpcagent_bench.translators.writing import (
     Writer,
     as_function,
     elif_chain,
+    in_place,
     is_simple,
     widest,
 )
@@ -27,7 +28,7 @@ _LEVEL = {
     **{"<<": SHIFT, ">>": SHIFT, "&": BIT_AND, "^": BIT_XOR, "|": BIT_OR},
 }
 _VIEWS = {"float16": "uint16", "bfloat16": "uint16", "float8_e4m3": "uint8", "float8_e5m2": "uint8"}
-_RESERVED = frozenset("np njit prange abs min max range int".split())
+_RESERVED = frozenset(["np", "njit", "prange", "abs", "min", "max", "range", "int"])
 
 
 def emit(source: Source) -> str:
@@ -134,7 +135,7 @@ class NumbaWriter(Writer):
     def whole(self) -> list[str]:
         """The body; scalars that are not of Python's own types get theirs first."""
         typed = [
-            f"{INDENT}{self.names[name]} = np.{dtype}({self.names[name]})"
+            f"{INDENT}{self.names[name]} = np.{ir.computes_in(dtype)}({self.names[name]})"
             for name, dtype in self.function.scalars.items()
             if name in self.function.arg_order and dtype not in ("int64", "float64", "bool")
         ]
@@ -146,10 +147,22 @@ class NumbaWriter(Writer):
         return lines or [f"{INDENT}pass"]
 
     def assign(self, stmt: ir.Assign) -> list[str]:
+        added = in_place(stmt)
+        if added is not None and not _widened(added.dtype) and self.helper_for(added) is None:
+            return [f"{self.names[stmt.name]} {added.op}= {self.text(_beside(added.left, added.right)[1])}"]
         return [f"{self.names[stmt.name]} = {self.text(stmt.value)}"]
 
     def store(self, stmt: ir.Store) -> list[str]:
         stored = self.function.arrays[stmt.array].dtype
+        added = in_place(stmt)
+        if (
+            added is not None
+            and stored == added.dtype
+            and not _widened(stored)
+            and not self.helper_for(added)
+        ):
+            right = _beside(added.left, added.right)[1]
+            return [f"{self.element(stmt.array, stmt.index)} {added.op}= {self.text(right)}"]
         value = self.text(stmt.value)
         if stored in _VIEWS:
             value = f"{self.library.helper(f'to_{stored}', 'float32', f'to_{stored}')}({value})"
@@ -214,7 +227,7 @@ class NumbaWriter(Writer):
             case ir.Binary():
                 return self.binary(expr)
             case ir.Compare():
-                left, right = _beside(expr.left, expr.right)
+                left, right = (_plain(side) for side in _beside(expr.left, expr.right))
                 return f"{self.text(left, RELATION + 1)} {expr.op} {self.text(right, RELATION + 1)}", RELATION
             case ir.Logical():
                 level = AND if expr.op == "and" else OR
@@ -241,6 +254,8 @@ class NumbaWriter(Writer):
         helper = self.helper_for(expr)
         if helper is not None:
             return f"{self.library.helper(helper, dtype)}({self.listed((expr.left, expr.right))})", PRIMARY
+        if _wraps_narrow(expr):
+            return f"np.{dtype}({self.uncut(expr)[0]})", PRIMARY
         level = _LEVEL[op]
         left, right = _beside(expr.left, expr.right)
         if op == "**":
@@ -248,6 +263,18 @@ class NumbaWriter(Writer):
         else:
             text = f"{self.text(left, level)} {op} {self.text(right, level + 1)}"
         return (f"np.{dtype}({text})", PRIMARY) if ir.is_integer(dtype) and _widened(dtype) else (text, level)
+
+    def uncut(self, expr: ir.Expr) -> tuple[str, int]:
+        """Signed arithmetic of a narrow dtype in numba's own 64 bits: cut back once, at the end."""
+        if isinstance(expr, ir.Const):
+            return str(expr.value), UNARY if int(expr.value.real) < 0 else PRIMARY
+        if not isinstance(expr, ir.Binary) or not _wraps_narrow(expr):
+            return self.render(expr)
+        level = _LEVEL[expr.op]
+        left, below = self.uncut(expr.left)
+        right, above = self.uncut(expr.right)
+        left = left if below >= level else f"({left})"
+        return f"{left} {expr.op} {right if above > level else f'({right})'}", level
 
     def helper_for(self, expr: ir.Binary) -> str | None:
         """The helper that does what numba's operator does not, or None."""
@@ -304,6 +331,17 @@ def _literal(expr: ir.Const) -> tuple[str, int]:
     if dtype in ("float64", "int64"):
         return text, UNARY if text.startswith("-") else PRIMARY
     return f"np.{dtype}({text})", PRIMARY
+
+
+def _plain(expr: ir.Expr) -> ir.Expr:
+    """A literal beside which numba compares integers of any width, so that it needs no dtype."""
+    if isinstance(expr, ir.Const) and ir.is_integer(expr.dtype) and expr.dtype != "uint64":
+        return ir.Const(expr.value, "int64")
+    return expr
+
+
+def _wraps_narrow(expr: ir.Binary) -> bool:
+    return expr.wraps and expr.op in ("+", "-", "*") and expr.dtype in ("int8", "int16", "int32")
 
 
 def _widened(dtype: str) -> bool:

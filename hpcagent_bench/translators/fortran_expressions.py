@@ -1,4 +1,4 @@
-"""Expressions in Fortran: reversed indices, unsigned numbers in signed kinds, no comparison of reals by ``==``.
+"""Expressions in Fortran: reversed indices, unsigned numbers in signed kinds, no ``==`` between reals.
 
 uint8, uint16 and uint32 are computed in 64 bits and cut back; a uint64 is the 64 bits of the number.
 """
@@ -361,8 +361,11 @@ def _real(value: float, dtype: str) -> tuple[str, int]:
     bits = {"float64": (2047 << 52, 1 << 51, "c_int64_t"), "float32": (255 << 23, 1 << 22, "c_int32_t")}
     infinity, quiet, integer = bits[dtype]
     pattern = infinity + (quiet if math.isnan(value) else 0)
-    text = f"transfer({pattern}_{integer}, 0.0_{own})"
-    return (f"-{text}", ADD) if value == -math.inf else (text, PRIMARY)
+    if (
+        value == -math.inf
+    ):  # the sign bit set, as an integer that is negative itself: no arithmetic on infinity
+        pattern = infinity - (1 << (63 if dtype == "float64" else 31))
+    return f"transfer({pattern}_{integer}, 0.0_{own})", PRIMARY
 
 
 def _widens(dtype: str) -> bool:

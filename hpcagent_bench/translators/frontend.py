@@ -1,19 +1,21 @@
 """From a kernel's NumPy reference to its typed form: AST in, IR out, with a clear refusal of the rest.
 
-Covered: loops over ``range``, ``while``, ``if``, ``break`` and ``continue``, scalar locals, element loads and
-stores, temporaries, arithmetic of all dtypes by NumPy's rules, the functions of ``functions.py`` and helper
-functions on scalars. Anything else raises Unsupported with file, line and text.
+Covered: loops over ``range``, ``while``, ``if``, ``break`` and ``continue``; scalars of all dtypes by NumPy's
+rules; arrays by element, slice, index array and mask; the functions of ``functions``, ``calls``, ``making``
+and ``shaping``; helper functions. Anything else raises Unsupported with file, line and text.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.translators import bounds, ir
 from hpcagent_bench.translators.helpers import FunctionReader, Helpers, names, plain_parameters
 from hpcagent_bench.translators.knowledge import Knowledge
 from hpcagent_bench.translators.reading import Unsupported, text
+from hpcagent_bench.translators.renaming import renamed, tidy
 from hpcagent_bench.translators.steps import settings
 from hpcagent_bench.translators.sums import ONE, ZERO, minus, number
 
@@ -103,7 +105,12 @@ def _pruned(
     arrays = {name: array for name, array in reader.arrays.items() if not array.local or name in touched}
     locals_ = {name: dtype for name, (dtype, _) in reader.locals.items() if name in ir.assigned(body)}
     kept = tuple(stmt for stmt in body if not isinstance(stmt, ir.Allocate) or stmt.array in arrays)
-    return arrays, locals_, kept
+    used = {*arrays, *locals_, *reader.scalars, *(helper.name for helper in reader.helpers.made)}
+    used |= {stmt.var for stmt in every if isinstance(stmt, ir.For)} | reader.helpers.functions.keys()
+    names = tidy(reader.made, used)
+    arrays = {names.get(name, name): replace(a, name=names.get(name, name)) for name, a in arrays.items()}
+    locals_ = {names.get(name, name): dtype for name, dtype in locals_.items()}
+    return arrays, locals_, renamed(kept, names)
 
 
 def _used(helpers: list[ir.Helper], body: tuple[ir.Stmt, ...]) -> tuple[ir.Helper, ...]:

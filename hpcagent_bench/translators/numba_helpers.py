@@ -124,7 +124,7 @@ def $name(value):
         return np.uint16(sign | 0x7E00)
     if bits < 113 << 23:  # below the normal numbers: the sum rounds to multiples of 2**-24
         total = abs(np.float32(value)) + np.float32(0.5)
-        return np.uint16(sign | (total.view(np.uint32) - np.uint32(0x3F000000)))
+        return np.uint16(sign | (np.float32(total).view(np.uint32) - np.uint32(0x3F000000)))
     rounded = (bits + 0xFFF + ((bits >> 13) & 1) - (112 << 23)) >> 13
     return np.uint16(sign | min(rounded, 0x7C00))
 """,
@@ -159,7 +159,7 @@ def $name(value):
     bits &= np.uint32(0x7FFFFFFF)
     if bits < 121 << 23:  # below the normal numbers: the sum rounds to multiples of 2**-9
         total = abs(np.float32(value)) + np.float32(2.0**14)
-        return np.uint8(sign | (total.view(np.uint32) & 0xFF))
+        return np.uint8(sign | (np.float32(total).view(np.uint32) & 0xFF))
     rounded = (bits + 0x7FFFF + ((bits >> 20) & 1) - (120 << 23)) >> 20
     return np.uint8(sign | (0x7F if rounded > 0x7E else rounded))  # what is too large is NaN
 """,
@@ -182,7 +182,7 @@ def $name(value):
         return np.uint8(sign | 0x7E)
     if bits < 113 << 23:  # below the normal numbers: the sum rounds to multiples of 2**-16
         total = abs(np.float32(value)) + np.float32(2.0**7)
-        return np.uint8(sign | (total.view(np.uint32) & 0xFF))
+        return np.uint8(sign | (np.float32(total).view(np.uint32) & 0xFF))
     rounded = (bits + 0xFFFFF + ((bits >> 21) & 1) - (112 << 23)) >> 21
     return np.uint8(sign | min(rounded, 0x7C))  # what is too large is infinite
 """,

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hpcagent_bench.translators import ir, promotion
-from hpcagent_bench.translators.arrays import Array, Axis, Fold, Index, Maker, Value, broadcast, narrowed
+from hpcagent_bench.translators import promotion
+from hpcagent_bench.translators.arrays import (
+    Array,
+    Axis,
+    Fold,
+    Index,
+    Maker,
+    Value,
+    broadcast,
+    mapped,
+    narrowed,
+)
 from hpcagent_bench.translators.folding import array_of
 from hpcagent_bench.translators.promotion import Mismatch, Operand
 from hpcagent_bench.translators.sums import known, minus
@@ -42,7 +52,15 @@ def einsum(operands: list[Array], letters: list[str], result: str) -> Array:
     term = Array(tuple(axes[name] for name in order), dtype, element)
     if not gone:
         return term
-    fold = array_of(Fold("any" if dtype == "bool" else "sum", term, len(gone)))
+
+    def scaled(factor: Operand) -> Fold:
+        first = mapped(lambda x: promotion.binary("*", factor, x), operands[0])
+        assert isinstance(first, Array)
+        result_ = einsum([first, *operands[1:]], letters, result).fold
+        assert result_ is not None
+        return result_
+
+    fold = array_of(Fold("any" if dtype == "bool" else "sum", term, len(gone), scaled))
     if fold.dtype == dtype:
         return fold
     # products of narrow integers are summed in their own width, not in 64 bits as np.sum would
@@ -85,12 +103,23 @@ def _stacked(left: Array, right: Array) -> Array:
 
     def element(index: Index, maker: Maker) -> Operand:
         *above, i, j, k = index
-        a = left.element((*narrowed(tuple(above), left.axes[:-2]), i, k), maker)
-        b = right.element((*narrowed(tuple(above), right.axes[:-2]), k, j), maker)
+        a = left.element((*narrowed(tuple(above), left.axes[:-2], stack), i, k), maker)
+        b = right.element((*narrowed(tuple(above), right.axes[:-2], stack), k, j), maker)
         return promotion.binary("*", a, b)
 
     dtype = promotion.binary("*", left.sample, right.sample).dtype
     return array_of(Fold("sum", Array((*stack, rows, columns, inner), dtype, element), 1))
+
+
+def with_factor(result: Value, left: Value, right: Value) -> Value:
+    """Mark a sum of products times one number: its terms may be multiplied by that instead."""
+    if not isinstance(result, Array) or promotion.kind(result.dtype) not in ("float", "complex"):
+        return result
+    for total, factor in ((left, right), (right, left)):
+        plain = isinstance(total, Array) and total.after is None and total.start is None
+        if isinstance(total, Array) and isinstance(factor, Operand) and plain and result.dtype == total.dtype:
+            return replace(result, factor=factor)
+    return result
 
 
 def with_start(result: Value, op: str, left: Value, right: Value) -> Value:
@@ -101,13 +130,14 @@ def with_start(result: Value, op: str, left: Value, right: Value) -> Value:
     for start, total in pairs:
         if not isinstance(total, Array) or not isinstance(start, Array):
             continue
-        plain = total.fold is not None and total.start is None and total.after is None
+        fold = total.fold
+        if fold is not None and total.factor is not None and fold.scaled is not None:
+            fold = fold.scaled(total.factor)
+        elif total.after is not None:
+            fold = None
         fits = total.rank == start.rank == result.rank and start.dtype == result.dtype
-        if total.fold is None or not plain or not fits or total.fold.kind != "sum":
+        if fold is None or total.start is not None or not fits or fold.kind != "sum":
             continue
-        if not any(axis.single for axis in (*start.axes, *total.axes)):
-            return replace(result, fold=total.fold, start=start, sign=op)
+        if all(mine.like(other) for mine, other in zip(start.axes, total.axes, strict=True)):
+            return replace(result, fold=fold, start=start, sign=op, after=None)
     return result
-
-
-__all__ = ["contracted", "einsum", "ir", "matmul", "with_start"]

@@ -11,7 +11,7 @@ from hpcagent_bench.errors import UserError
 from hpcagent_bench.translators import calls, functions, ir, promotion
 from hpcagent_bench.translators.arrays import Array, Axis, Value, mapped, stored, transposed
 from hpcagent_bench.translators.lowering import Lowering
-from hpcagent_bench.translators.products import matmul, with_start
+from hpcagent_bench.translators.products import matmul, with_factor, with_start
 from hpcagent_bench.translators.promotion import Mismatch, Operand
 from hpcagent_bench.translators.subscripts import Part, Slice, subscript
 from hpcagent_bench.translators.sums import ZERO, known
@@ -174,7 +174,7 @@ class ExpressionReader(Lowering):
             raise self.refusal(node, f"'{text(node)}'")
         sign = _BINARY[type(op)]
         result = mapped(lambda x, y: promotion.binary(sign, x, y), left, right)
-        return with_start(result, sign, left, right)
+        return with_factor(result, left, right) if sign == "*" else with_start(result, sign, left, right)
 
     def settled(self, value: Array) -> Value:
         """An array of no axes as the one value it holds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from hpcagent_bench.translators import ir
 
@@ -65,3 +65,28 @@ class Signs:
         """Whether ``left // right`` and ``left % right`` of int64 are truncation and remainder."""
         low, divisor = self.least(left), self.least(right)
         return low is not None and low >= 0 and divisor is not None and divisor > 0
+
+
+def of_function(function: ir.Function, least: Mapping[str, int]) -> Signs:
+    """What is known in a whole function: scalar arguments as given, and which locals stay positive or at zero.
+
+    A local counts as long as every value it is given is at least as large, supposing the same of the others.
+    """
+    hoped = dict.fromkeys((name for name, dtype in function.locals.items() if dtype == "int64"), 1)
+    while True:
+        signs = Signs({**hoped, **least})
+        fallen = {
+            name for name, low in _assigned(function.body, signs) if name in hoped and low < hoped[name]
+        }
+        if not fallen:
+            return signs
+        hoped = {name: low - (name in fallen) for name, low in hoped.items() if name not in fallen or low > 0}
+
+
+def _assigned(body: tuple[ir.Stmt, ...], signs: Signs) -> Iterator[tuple[str, int]]:
+    """Every assignment to a local, with the lowest value it may give; -1 where nothing is known."""
+    for stmt in body:
+        if isinstance(stmt, ir.Assign):
+            low = signs.least(stmt.value)
+            yield stmt.name, -1 if low is None else low
+        yield from _assigned(ir.nested(stmt), signs.within(stmt) if isinstance(stmt, ir.For) else signs)

@@ -102,7 +102,7 @@ def _along(k: int, axis: Axis, part: Slice, axes: list[Axis], facts: Knowledge) 
         count = divided(plus(minus(start, stop), number(-step - 1)), -step)
         origin = ZERO
     limit = count if known(count) is not None else axis.limit
-    axes.append(Axis(count, limit, origin))
+    axes.append(Axis(count, limit, origin, facts.expanded(count)))
     return lambda index: plus(start, times(index[k], number(step)))
 
 
@@ -164,7 +164,7 @@ def _gathered(base: Array, parts: list[Part], facts: Knowledge) -> Array:
         result: list[ir.Expr] = []
         for k, part in enumerate(parts):
             if isinstance(part, Array):
-                result.append(convert(part.element(narrowed(own, part.axes), maker), "int64"))
+                result.append(convert(part.element(narrowed(own, part.axes, shape), maker), "int64"))
             elif isinstance(part, Operand):
                 result.append(position(part, rest.axes[k], facts))
             else:
@@ -195,4 +195,6 @@ def _selected(base: Array, parts: list[Part], mask: Array) -> Array:
     """``base[mask]``: the elements where it holds, one after the other."""
     if any(part is not mask and part != Slice(None, None) for part in parts) or mask.rank != base.rank:
         raise Mismatch("a mask together with other indices or of fewer axes than the array")
+    if not all(mine.like(other) for mine, other in zip(mask.axes, base.axes, strict=True)):
+        raise Mismatch("a mask whose shape is not certainly the array's")
     return replace(base, guard=mask, copied=True, fold=None, scan=None, start=None)

@@ -10,7 +10,7 @@ from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.translators import ir
 from hpcagent_bench.translators.dependence import Verdict
 from hpcagent_bench.translators.rewriting import with_bodies
-from hpcagent_bench.translators.signs import Signs
+from hpcagent_bench.translators.signs import Signs, of_function
 
 INDENT = "    "
 
@@ -42,7 +42,7 @@ class Source:
                 least[name] = 1
             elif values:
                 least[name] = min(int(value) for value in values)
-        return Signs(least)
+        return of_function(self.function, least)
 
 
 class Names:
@@ -142,6 +142,28 @@ class Writer(ABC):
     def leave(self, stmt: ir.Return) -> list[str]: ...
 
 
+def wrapped_code(line: str, width: int = 110) -> list[str]:
+    """A line of C in pieces of at most ``width`` columns, broken where the fewest brackets are open."""
+    if line.startswith("#"):
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 2 * len(INDENT))
+    pieces = []
+    while len(line) > width and (cut := _break(line, len(indent) + width // 3, width)):
+        pieces.append(line[:cut])
+        line = indent + line[cut + 1 :]
+    return [*pieces, line]
+
+
+def _break(line: str, first: int, last: int) -> int | None:
+    """The space to break at between two columns: after a comma before others, the last among equals."""
+    depth, found = 0, []
+    for column, character in enumerate(line[:last]):
+        depth += (character in "([") - (character in ")]")
+        if character == " " and column > first:
+            found.append((depth, line[column - 1] != ",", -column))
+    return -min(found)[2] if found else None
+
+
 def elif_chain(stmt: ir.If) -> tuple[list[tuple[ir.Expr, tuple[ir.Stmt, ...]]], tuple[ir.Stmt, ...]]:
     """Tests and bodies of ``if ... elif ...``, and the body of the final ``else``."""
     chain = [(stmt.test, stmt.body)]
@@ -150,6 +172,20 @@ def elif_chain(stmt: ir.If) -> tuple[list[tuple[ir.Expr, tuple[ir.Stmt, ...]]], 
         chain.append((rest[0].test, rest[0].body))
         rest = rest[0].orelse
     return chain, rest
+
+
+def in_place(stmt: ir.Assign | ir.Store) -> ir.Binary | None:
+    """The operation of ``x += value`` where that is what a statement does, else None."""
+    value = stmt.value
+    if not isinstance(value, ir.Binary) or value.op not in ("+", "-", "*", "/"):
+        return None
+    match stmt, value.left:
+        case ir.Assign(name=target), ir.Name(name=name) if name == target:
+            return value
+        case ir.Store(array=target, index=place), ir.Load(array=name, index=index):
+            return value if (name, index) == (target, place) else None
+        case _:
+            return None
 
 
 def read_once(stmt: ir.For, expr: ir.Expr) -> bool:

@@ -27,8 +27,11 @@ INPUTS: dict[str, Any] = {
 """Index arrays: places below 4 (many twice), a permutation, row pointers."""
 
 
-def draws(size: int) -> dict[str, np.ndarray]:
-    """Full-range integers (the extreme values among them) and floats of both signs."""
+def draws(size: int, datatype: str = "float64") -> dict[str, np.ndarray]:
+    """Full-range integers (the extreme values among them) and floats of both signs.
+
+    ``datatype`` is that of the arrays that declare none.
+    """
     rng = np.random.default_rng(11)
     arrays: dict[str, np.ndarray] = {}
     for name in DTYPES:
@@ -46,6 +49,8 @@ def draws(size: int) -> dict[str, np.ndarray]:
         arrays[name] = rng.normal(size=size) * 10
     arrays["m"], arrays["w"] = rng.normal(size=(2, size, size))
     arrays["t"], arrays["one"] = rng.normal(size=(3, size, 5)), rng.normal(size=1)
+    for name in ("x", "y", "z", "m", "w", "t", "one"):
+        arrays[name] = arrays[name].astype(datatype)
     arrays["ip"], arrays["jp"] = rng.integers(0, min(4, size), size), rng.permutation(size).astype("int32")
     arrays["ptr"] = np.sort(rng.integers(0, size + 1, size + 1))
     arrays["ptr"][[0, -1]] = 0, size
@@ -59,10 +64,10 @@ def probe(make_kernel: Callable[..., Kernel], body: str, functions: str = "", **
     return make_kernel(text, {**ARRAYS, **INPUTS}, list(ARRAYS), **keys)
 
 
-def agree(kernel: Kernel, size: int = 9) -> dict[str, np.ndarray]:
+def agree(kernel: Kernel, size: int = 9, datatype: str = "float64") -> dict[str, np.ndarray]:
     """Assert that the typed form and NumPy leave the same in every array; return what they leave."""
-    translated = frontend.translate(kernel)
-    expected = draws(size)
+    translated = frontend.translate(kernel, datatype)
+    expected = draws(size, datatype)
     actual = {name: array.copy() for name, array in expected.items()}
     scalars = kernel.scalars({"N": size})
     with np.errstate(all="ignore"):

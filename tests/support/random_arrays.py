@@ -4,7 +4,7 @@ A symbol is a kind and a shape. Kinds: ``D`` float64, ``R`` any real, ``W`` any 
 ``E`` float64 on which sums are exact in any order; ``V``, ``U`` and ``C`` views of float64, integer, and of
 read-only arrays. Shapes: ``n`` (N,), ``k`` (N-1,), ``i`` (N-2,), ``o`` (N//2,), ``m`` (M,), ``nm`` (N, M),
 ``mn``, ``mm``, ``in`` (N-2, M-2), ``p`` and ``q`` the first i and the rest of N, where i is a loop index, and
-``s`` a single value.
+``s`` a single value. ``K`` is complex, exact as E.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ _ELEMENTWISE = {
     "D": [
         *("{E.}", "({D.} + {R.})", "({R.} * {D.})", "({D.} - {D.s})", "({D.} / 3.0)", "({D.} / {D.})"),
         *("np.sqrt(np.abs({D.}))", "{V.} ** 2", "np.where({T.}, {D.}, {D.s})", "np.maximum({D.}, {R.})"),
+        *("np.clip({D.}, -1.0, {V.})", "np.sign({D.})", "np.square({V.})", "{K.}.real", "np.imag({K.})"),
         *("np.floor({D.})", "({D.} % 2.0)", "({D.} // {D.s})", "({W.} / 4)", "{W.}.astype(np.float64)"),
     ],
     "R": ["{D.}", "{V.}", "{W.}"],
+    "K": ["({K.} + {K.})", "({K.} * {C.})", "np.conj({K.})", "({E.} + 1j * {C.})", "(2.0 - {K.})"],
     "W": [
         *("{U.}", "{U.}", "({U.} + {W.})", "({W.} * {U.})", "({W.} - {U.})", "({W.} // 3)", "({W.} % -5)"),
         *("np.minimum({U.}, {W.})", "np.abs({W.})", "({W.} & {U.})", "(-{U.})", "np.where({T.}, {U.}, {U.})"),
@@ -68,6 +70,7 @@ _REDUCED = {  # by the kind and shape of the result
             "np.min({E.nm})",
         ),
         *("np.dot({C.n}, {C.n})", "({C.m} @ {C.m})", "np.sum({E.q})", "np.max({C.m})", "np.prod({C.n})"),
+        *("np.sum(a[h])", "spread({E.n}, {C.n})", "np.sum({K.n}).real", "np.vdot({C.n}, z).imag"),
     ],
     "Ds": ["np.mean({E.n})", "{C.nm}.mean()", "{V.m}.max()", "np.max({D.n})", "{E.s}"],
     "En": [
@@ -75,7 +78,15 @@ _REDUCED = {  # by the kind and shape of the result
         *("np.dot({C.nm}, {C.m})", "({C.m} @ {C.mn})", "np.min({C.mn}, axis=0)"),
     ],
     "Em": ["np.sum({E.nm}, axis=0)", "({C.n} @ {C.nm})", "np.max({C.nm}, axis=0)"],
-    "Dn": ["np.mean({E.nm}, axis=1)", "np.max({D.nm}, axis=1)"],
+    "Kn": ["({K.nm} @ {C.m})"],
+    "Dnm": ["({E.nm} - np.max({C.nm}, axis=1, keepdims=True))", "({D.nm} * {D.n}[:, None])"],
+    "Dn": [
+        "np.cumsum({E.n})",
+        "turned({D.n})",
+        "{C.nm}.reshape(N * M)[:N]",
+        "np.mean({E.nm}, axis=1)",
+        "np.max({D.nm}, axis=1)",
+    ],
     "Enm": ["({C.nm} @ {E.mm})", "({C.mn}.T @ np.outer({C.m}, {C.m}))"],
     "Emm": ["({C.mn} @ {C.nm})", "np.outer({C.m}, {C.m})"],
     "Ws": [
@@ -108,6 +119,8 @@ _STORES = [
     ),
     *("oi[:] = {W.n}", "ov[:] = {W.n}", "ow[:] = w + ow[::-1]", "oi[:-1] {set} {W.k}", "oi[ip] = {W.n}"),
     *("ob[:] = {T.n}", "ob[1:] = {T.k}", "om[:] = {D.m}", "out[:] = {D.s}", "out[N // 2:] = {D.s}"),
+    *("oz[:] = {K.n}", "oz[1:] {set} {K.k}", "oz[ip] += {K.n}", "oq[:] = q * 2862933555777941757 + oq[ip]"),
+    *("out[h] = {D.s}", "out[ob] += 1.0", "om[om > x] = 2.5", "oq[1:] ^= oq[:-1] >> 3"),
     *("x = {D.s}", "y = {E.s}", "k = {W.s} % 5", "ok = {T.s}", "x += {E.s}"),
 ]
 _INSIDE = [
@@ -147,6 +160,9 @@ class ArrayGen(Gen):
             text = self.pick(flags) if shape in _WHOLE_SHAPES else f"({self.leaf('V', shape, 0)} > 0.5)"
         elif kind in "UW" and shape in _WHOLE_SHAPES:
             text = self.pick(_VIEWS[shape]).replace("{}", self.pick(_WHOLE))
+        elif kind == "K":
+            whole = _VIEWS[shape] if shape in _WHOLE_SHAPES else ["{}[0]"]
+            text = self.pick(whole).replace("{}", self.pick(["z", "oz"]))
         elif kind in "UW":
             text = {"nm": "u[:, None]", "in": "v[1:-1, None]"}.get(shape, "u[0]")
         elif _SPREAD.get(shape) and self.chance(5):

@@ -23,6 +23,8 @@ ARRAYS: dict[str, Any] = {
     "v": {"shape": "(N,)", "dtype": "int32"},
     "w": {"shape": "(N,)", "dtype": "uint8"},
     "h": {"shape": "(N,)", "dtype": "bool"},
+    "q": {"shape": "(N,)", "dtype": "uint64"},
+    "z": {"shape": "(N,)", "dtype": "complex128"},
     "ip": {"shape": "(N,)", "dtype": "int64"},
     "jp": {"shape": "(N,)", "dtype": "int64"},
     "out": "(N,)",
@@ -31,16 +33,20 @@ ARRAYS: dict[str, Any] = {
     "oi": {"shape": "(N,)", "dtype": "int64"},
     "ov": {"shape": "(N,)", "dtype": "int32"},
     "ow": {"shape": "(N,)", "dtype": "uint8"},
+    "oq": {"shape": "(N,)", "dtype": "uint64"},
+    "oz": {"shape": "(N,)", "dtype": "complex128"},
     "ob": {"shape": "(N,)", "dtype": "bool"},
 }
-OUTPUTS = ["out", "om", "of", "oi", "ov", "ow", "ob"]
+OUTPUTS = ["out", "om", "of", "oi", "ov", "ow", "oq", "oz", "ob"]
 SIZES = ["N", "M"]
 HELPERS = {
     "clipped": "def clipped(p, q):\n    if p > q:\n        return q\n    return p\n",
     "blend": "def blend(p, q):\n    d = p - q\n    return p + 0.5 * d\n",
+    "spread": "def spread(p, q):\n    d = p - q\n    return np.sum(d * d)\n",
+    "turned": "def turned(p):\n    return p[::-1] + p\n",
     "steps": "def steps(p):\n    c = 0\n    while p > 1:\n        p = p // 2\n        c += 1\n    return c\n",
 }
-"""Functions a program may call: floats (clipped, blend) and an integer (steps)."""
+"""Functions a program may call: floats (clipped, blend), vectors (spread, turned), an integer (steps)."""
 
 
 @dataclass
@@ -78,6 +84,7 @@ GRAMMAR: dict[str, list[str]] = {
         *("np.floor({D})", "np.where({T}, {D}, {R})", "clipped({D}, {D})", "blend({D}, {D})"),
     ],
     "D0": ["x", "y", "2.0", "0.5", "-1.5", "{a}", "{b}", "{m}", "{r}", "{g}", "{out}", "{om}"],
+    "E0": ["2.0", "{a}", "{b}", "{m}"],
     # integers of any width; Z is int64 for certain
     "W": ["{Z}", "{Z}", "{v}", "{w}", "{ov}", "{ow}", "({v} + {w})", "({v} * {v})", "({w} - {w})", "(-{v})"],
     "W0": ["{Z0}", "{v}", "{w}"],
@@ -225,7 +232,16 @@ class Gen:
 SYMBOL = re.compile(r"\{([\w.]+)\}")
 _STORES = [
     *("{out} {set} {D}", "{out} {set} {R}", "{om} {set} {D}", "{of} {set} {R}", "{oi} {set} {W}"),
-    *("{ov} {set} {W}", "{ow} {set} {w}", "{ob} = {T}", "{ow} = {w} + {w}", "{of} = {f} * {of} - {f}"),
+    *("{oq} = {q} * 6364136223846793005 + {oq}", "{oq} ^= {q} >> 7", "{oq} = ({oq} << 3) % 1000003"),
+    *("{oz} {set} {z}", "{oz} = {z} * {oz} - {z}", "{oz} += {E0} * {z}", "{oz} = ({z} + 2j).conjugate()"),
+    *(
+        "{out} = {z}.real - {oz}.imag",
+        "{ov} {set} {W}",
+        "{ow} {set} {w}",
+        "{ob} = {T}",
+        "{ow} = {w} + {w}",
+        "{of} = {f} * {of} - {f}",
+    ),
 ]
 _SCALARS = [
     *("x = {D}", "y = {D}", "ok = {T}", "x, y = y, x", "k += 1", "k = (k * 3 + 1) % 7", "x += {R}"),

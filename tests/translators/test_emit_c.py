@@ -165,9 +165,9 @@ def test_style_is_flat_canonical_and_free_of_macros():
     text = emit(spec.load("tsvc_2_s231"), "c")
     assert text == (
         "/* tsvc_2_s231: from tsvc_2_s231_numpy.py */\n"
-        "#include <stdint.h>\n"
-        "void tsvc_2_s231_fp64(double *restrict aa, const double *restrict bb, const int64_t LEN_2D, "
-        "uint8_t *restrict workspace, const int64_t workspace_size)\n"
+        "#include <stdint.h>\n\n"
+        "void tsvc_2_s231_fp64(double *restrict aa, const double *restrict bb, const int64_t LEN_2D,\n"
+        "        uint8_t *restrict workspace, const int64_t workspace_size)\n"
         "{\n"
         "    (void)workspace;\n    (void)workspace_size;\n"
         "    for (int64_t i = 0; i < LEN_2D; i++) {\n"
