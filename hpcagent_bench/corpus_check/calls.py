@@ -58,9 +58,12 @@ def native_call(
     family: str = "gcc",
     extra: Sequence[str] = (),
 ) -> Call:
-    """A compiled source by the C calling convention; NotBuilt when the compiler refuses it."""
+    """A compiled source by the C calling convention; NotBuilt when it does not compile or load."""
     library = build(kernel.symbol, source, language, family=family, extra=extra)
-    entry = getattr(ctypes.CDLL(str(library)), kernel.symbol)
+    try:
+        entry = getattr(ctypes.CDLL(str(library), os.RTLD_NOW), kernel.symbol)
+    except (OSError, AttributeError) as error:
+        raise NotBuilt(str(error)) from None
     entry.restype = None
     bound = abi.binding(kernel, datatype)
     scalar_types = {arg.name: np.ctypeslib.as_ctypes_type(np.dtype(arg.dtype)) for arg in bound.scalars}

@@ -198,6 +198,15 @@ def test_a_band_so_narrow_that_an_honest_rewrite_leaves_it(floor, plant, check, 
         assert 0 < report.under("accept: probe_plain.c")[0].share < 1
 
 
+def test_a_rewrite_with_another_symbol_is_no_rewrite_of_this_kernel(plant, check, tmp_path):
+    plant(ADD, THREE, ["out"])
+    (tmp_path / "probe_plain.c").write_text(PLAIN.replace("probe_fp64", "probe_two_fp64"))
+    (tmp_path / "probe_broken.c").write_text("/* probe_fp64 */ void other(void) {}\n")
+    report = check(fixtures=tmp_path)
+    assert not report.under("accept: probe_plain.c")
+    assert "undefined symbol: probe_fp64" in only_failure(report).detail
+
+
 def test_titles_that_another_kernel_has(plant, check):
     plant(ADD, THREE, ["out"])
     plant(ADD.replace("probe", "other"), THREE, ["out"], name="other", **{"short-name": "PROBE"})
