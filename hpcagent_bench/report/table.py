@@ -35,8 +35,12 @@ def render(
     if not report.designed:
         console.print(f"{run_root}: nothing recorded yet")
         return
-    for start in range(0, len(report.setups), WIDE):
-        console.print(_kernel_table(report, report.setups[start : start + WIDE]))
+    begun = {work.setup for work in report.designed if work in report.answers or work in report.flying}
+    shown = [setup for setup in report.setups if setup in begun] or list(report.setups)
+    for start in range(0, len(shown), WIDE):
+        console.print(_kernel_table(report, shown[start : start + WIDE]))
+    if len(shown) < len(report.setups):
+        console.print(f"setups that have not begun: {len(report.setups) - len(shown)}", highlight=False)
     console.print(_setup_table(report))
     _print_reasons(report, console)
 

@@ -136,6 +136,16 @@ def test_the_table_says_for_every_kernel_what_it_got_or_waits_for(run: Path) -> 
     assert ["unsolved", "quick-c-auto", "k1", "incorrect:", "input", "odd:", "out[3]", "=", "7"] in rows
 
 
+def test_setups_that_have_not_begun_get_no_column(run: Path) -> None:
+    console = Console(width=100, file=io.StringIO(), record=True)
+    untouched = [Work("quick-other", f"k{number}") for number in range(4)]
+    designed = [*(Work(SETUP.setup, f"k{number}") for number in range(4)), *untouched]
+    table.render(run, console, designed, in_flight=FLYING)
+    text = console.export_text()
+    assert "setups that have not begun: 1" in text
+    assert text.count("quick-other") == 2  # in the table of setups, and why it is owed
+
+
 def test_json_holds_full_precision_and_null_for_missing(run: Path) -> None:
     told = json.loads(json.dumps(table.to_json(run, in_flight=FLYING)))
     assert [task["score"] for task in told["tasks"]] == [2.0, 1.0, None, None]
