@@ -297,13 +297,15 @@ class Expressions(Writer):
         python = expr.function in ("min", "max") or not ir.is_float(expr.dtype)
         if isinstance(first, ir.Const) and not python:
             first, second = second, first
-        if not (is_simple(first) and is_simple(second)):
+        if ir.is_float(expr.dtype) or not (is_simple(first) and is_simple(second)):
             base = {"minimum": "smaller", "maximum": "larger", "min": "smaller", "max": "larger"}
-            return self.helper_call(base[expr.function] if python else expr.function, expr, expr.dtype)
+            plain = python or isinstance(
+                second, ir.Const
+            )  # a NaN in the first operand loses every comparison
+            helper = self.library.helper(base[expr.function] if plain else expr.function, expr.dtype)
+            return self.function_call(helper, (first, second))  # of 0 > x ? 0 : x gcc would make a branch
         a, b = self.text(first, RELATION + 1), self.text(second, RELATION + 1)
-        if python or isinstance(second, ir.Const):  # a NaN in the first operand loses every comparison
-            return f"{b} {sign} {a} ? {b} : {a}", SELECT
-        return f"{a} {sign}= {b} || {a} != {a} ? {a} : {b}", SELECT
+        return f"{b} {sign} {a} ? {b} : {a}", SELECT
 
 
 def _plus(left: ir.Expr, right: ir.Expr) -> ir.Expr:
