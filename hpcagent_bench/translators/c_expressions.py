@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hpcagent_bench.translators import c_helpers, ir
+from hpcagent_bench.translators import ir
+from hpcagent_bench.translators.c_library import CLibrary
 from hpcagent_bench.translators.c_types import (
     AND,
     FUNCTIONS,
@@ -19,55 +20,19 @@ from hpcagent_bench.translators.c_types import (
     pair,
     real_of,
     stripped,
-    unsigned,
     value_type,
     wrapping,
 )
+from hpcagent_bench.translators.naming import Names, bits
 from hpcagent_bench.translators.signs import Signs
-from hpcagent_bench.translators.writing import Names, Writer, is_simple, widest
-
-
-class Library:
-    """Helpers and headers a translation unit needs, in the order of their first use."""
-
-    def __init__(self, names: Names, dialect: Dialect) -> None:
-        self.names, self.dialect = names, dialect
-        self.headers: set[str] = set()
-        self.texts: list[str] = []
-        self._known: dict[tuple[str, str], str] = {}
-
-    def helper(self, base: str, dtype: str, name: str | None = None) -> str:
-        """The name of a helper for ``dtype``, which is written out once."""
-        key = (name or widest(base, dtype), dtype)
-        if key not in self._known:
-            self._known[key] = spelled = self.names.fresh(key[0])
-            self.headers.update(c_helpers.HELPERS[base].headers)
-            values = {**self._values(dtype), "name": spelled}
-            if base == "complex_power":
-                values["multiply"] = self.helper("complex_multiply", dtype)
-            self.texts.append(c_helpers.written(base, values))
-        return self._known[key]
-
-    def _values(self, dtype: str) -> dict[str, str]:
-        values = {"T": value_type(dtype, self.dialect), "f": "f" if dtype in ("float32", "complex64") else ""}
-        if ir.is_integer(dtype):
-            values |= {"U": unsigned(dtype), "W": wrapping(dtype)}
-            values["beyond"] = "0" if dtype.startswith("u") else "(a < 0 ? -1 : 0)"
-        elif ir.is_complex(dtype):
-            self.headers.add("complex")
-            suffix = self.dialect.suffix[dtype]
-            values |= {"R": value_type(real_of(dtype), self.dialect), "make": self.dialect.make[dtype]}
-            values |= {"re": self.dialect.real + suffix, "im": self.dialect.imag + suffix}
-            values["pow"] = f"{self.dialect.prefix}pow{suffix}"
-        values["half"] = "0.5f" if dtype == "float32" else "0.5"
-        return values
+from hpcagent_bench.translators.writing import Writer, is_simple
 
 
 class Expressions(Writer):
     """Renders expressions; statements are the concern of CWriter."""
 
     def __init__(
-        self, function: ir.Function, names: Names, signs: Signs, library: Library, dialect: Dialect
+        self, function: ir.Function, names: Names, signs: Signs, library: CLibrary, dialect: Dialect
     ) -> None:
         super().__init__(function, names, signs)
         self.library = library
@@ -84,7 +49,7 @@ class Expressions(Writer):
     def converted(self, value: ir.Expr) -> str:
         """A value on the right of an assignment, which converts it to the type on the left."""
         bare = stripped(value)
-        if _wraps(bare) and ir.is_integer(value.dtype) and _bits(value.dtype) <= _bits(bare.dtype):
+        if _wraps(bare) and ir.is_integer(value.dtype) and bits(value.dtype) <= bits(bare.dtype):
             return self.wrapped(bare)[0]
         return self.text(bare)
 
@@ -145,7 +110,7 @@ class Expressions(Writer):
             return f"{kind}({self.text(operand)})", PRIMARY
         if _wraps(expr.operand) and ir.is_integer(expr.dtype):
             written, level = self.wrapped(expr.operand)
-            if _bits(expr.dtype) <= _bits(expr.operand.dtype):  # one conversion does for both
+            if bits(expr.dtype) <= bits(expr.operand.dtype):  # one conversion does for both
                 return f"({kind}){written if level >= UNARY else f'({written})'}", UNARY
         return f"({kind}){self.text(expr.operand, UNARY)}", UNARY
 
@@ -255,7 +220,7 @@ class Expressions(Writer):
 
     def shift(self, expr: ir.Binary) -> tuple[str, int]:
         dtype, count = expr.dtype, expr.right
-        inside = isinstance(count, ir.Const) and 0 <= int(count.value.real) < _bits(dtype)
+        inside = isinstance(count, ir.Const) and 0 <= int(count.value.real) < bits(dtype)
         if not inside:
             return self.helper_call("shift_left" if expr.op == "<<" else "shift_right", expr, dtype)
         assert isinstance(count, ir.Const)
@@ -297,13 +262,15 @@ class Expressions(Writer):
         python = expr.function in ("min", "max") or not ir.is_float(expr.dtype)
         if isinstance(first, ir.Const) and not python:
             first, second = second, first
-        if not (is_simple(first) and is_simple(second)):
+        if ir.is_float(expr.dtype) or not (is_simple(first) and is_simple(second)):
             base = {"minimum": "smaller", "maximum": "larger", "min": "smaller", "max": "larger"}
-            return self.helper_call(base[expr.function] if python else expr.function, expr, expr.dtype)
+            plain = python or isinstance(
+                second, ir.Const
+            )  # a NaN in the first operand loses every comparison
+            helper = self.library.helper(base[expr.function] if plain else expr.function, expr.dtype)
+            return self.function_call(helper, (first, second))  # of 0 > x ? 0 : x gcc would make a branch
         a, b = self.text(first, RELATION + 1), self.text(second, RELATION + 1)
-        if python or isinstance(second, ir.Const):  # a NaN in the first operand loses every comparison
-            return f"{b} {sign} {a} ? {b} : {a}", SELECT
-        return f"{a} {sign}= {b} || {a} != {a} ? {a} : {b}", SELECT
+        return f"{b} {sign} {a} ? {b} : {a}", SELECT
 
 
 def _plus(left: ir.Expr, right: ir.Expr) -> ir.Expr:
@@ -320,7 +287,3 @@ def _wraps(expr: ir.Expr) -> bool:
     if isinstance(expr, ir.Binary):
         return expr.wraps and expr.op in ("+", "-", "*") and ir.is_integer(expr.dtype)
     return isinstance(expr, ir.Unary) and expr.wraps and expr.op == "-"
-
-
-def _bits(dtype: str) -> int:
-    return int("".join(character for character in dtype if character.isdigit()))

@@ -6,7 +6,8 @@ import re
 
 from hpcagent_bench.toolchain import abi
 from hpcagent_bench.translators import ir
-from hpcagent_bench.translators.c_expressions import Expressions, Library
+from hpcagent_bench.translators.c_expressions import Expressions
+from hpcagent_bench.translators.c_library import CLibrary
 from hpcagent_bench.translators.c_types import (
     MULTIPLY,
     RELATION,
@@ -18,11 +19,11 @@ from hpcagent_bench.translators.c_types import (
 )
 from hpcagent_bench.translators.c_types import C as C_DIALECT
 from hpcagent_bench.translators.dependence import Verdict
+from hpcagent_bench.translators.naming import Names
 from hpcagent_bench.translators.scopes import scopes
 from hpcagent_bench.translators.signs import Signs
 from hpcagent_bench.translators.writing import (
     INDENT,
-    Names,
     Source,
     as_function,
     elif_chain,
@@ -43,7 +44,7 @@ def emit(source: Source, dialect: Dialect = C_DIALECT) -> str:
     names.add(("workspace", "workspace_size", bound.symbol))
     names.add((*function.arrays, *function.locals, *(helper.name for helper in function.helpers)))
     names.add(stmt.var for stmt in ir.statements(function.body) if isinstance(stmt, ir.For))
-    library = Library(names, dialect)
+    library = CLibrary(names, dialect)
     helpers = [_helper(helper, library) for helper in function.helpers]
     writer = CWriter(function, names, source.signs, library, dialect, source.parallel)
     body = writer.whole()
@@ -70,7 +71,7 @@ def _parameters(bound: abi.Binding) -> list[str]:
     return [*(abi.c_name(arg.name) for arg in bound.args), "workspace", "workspace_size"]
 
 
-def _helper(helper: ir.Helper, library: Library) -> str:
+def _helper(helper: ir.Helper, library: CLibrary) -> str:
     """A helper function of the reference as a C function."""
     function = as_function(helper)
     names = Names(abi.c_name)
@@ -107,7 +108,7 @@ class CWriter(Expressions):
         function: ir.Function,
         names: Names,
         signs: Signs,
-        library: Library,
+        library: CLibrary,
         dialect: Dialect,
         parallel: Verdict | None = None,
     ) -> None:

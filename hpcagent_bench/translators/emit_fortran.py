@@ -9,11 +9,14 @@ from hpcagent_bench.toolchain import abi, fortran_abi
 from hpcagent_bench.toolchain.fortran_abi import respelled, wrapped
 from hpcagent_bench.translators import ir
 from hpcagent_bench.translators.dependence import Verdict
-from hpcagent_bench.translators.fortran_expressions import Expressions, Library, value_type
+from hpcagent_bench.translators.fortran_expressions import Expressions
 from hpcagent_bench.translators.fortran_helpers import HELPERS
+from hpcagent_bench.translators.fortran_library import FortranLibrary
 from hpcagent_bench.translators.fortran_lowering import lowered
+from hpcagent_bench.translators.fortran_types import value_type
+from hpcagent_bench.translators.naming import Names
 from hpcagent_bench.translators.signs import Signs
-from hpcagent_bench.translators.writing import INDENT, Names, Source, as_function, elif_chain
+from hpcagent_bench.translators.writing import INDENT, Source, as_function, elif_chain
 
 _REDUCTION = {"and": ".and.", "or": ".or."}
 _KIND = re.compile(r"(?<![A-Za-z])c_[a-z0-9_]+\b")
@@ -29,7 +32,7 @@ def emit(source: Source) -> str:
     names.add(helper.name for helper in function.helpers)
     indices = [stmt.var for stmt in ir.statements(function.body) if isinstance(stmt, ir.For)]
     names.add(indices)
-    library = Library(names)
+    library = FortranLibrary(names)
     helpers = [_helper(helper, library) for helper in function.helpers]
     writer = FortranWriter(function, names, source.signs, library, parallel)
     body = writer.block(function.body)
@@ -104,7 +107,7 @@ def _discarded(bound: abi.Binding, body: list[str], arguments: list[str], names:
     return [f"{INDENT}associate ({pairs})", f"{INDENT}end associate"]
 
 
-def _helper(helper: ir.Helper, library: Library) -> str:
+def _helper(helper: ir.Helper, library: FortranLibrary) -> str:
     """A helper function of the reference as a contained function."""
     function, _ = _safe(as_function(helper), None)
     names = _HelperNames(library.names)
@@ -148,7 +151,7 @@ class FortranWriter(Expressions):
         function: ir.Function,
         names: Names,
         signs: Signs,
-        library: Library,
+        library: FortranLibrary,
         parallel: Verdict | None = None,
         answer: str = "",
     ) -> None:

@@ -5,19 +5,34 @@ uint8, uint16 and uint32 are computed in 64 bits and cut back; a uint64 is the 6
 
 from __future__ import annotations
 
-import math
-
 from hpcagent_bench.toolchain.fortran_abi import KINDS
 from hpcagent_bench.translators import fortran_helpers, ir
+from hpcagent_bench.translators.fortran_library import FortranLibrary
+from hpcagent_bench.translators.fortran_types import (
+    ADD,
+    AND,
+    EQUIVALENT,
+    MULTIPLY,
+    NOT,
+    OR,
+    POWER,
+    PRIMARY,
+    RELATION,
+    STORAGE,
+    beside,
+    kind,
+    literal,
+    mask,
+    widens,
+)
+from hpcagent_bench.translators.naming import Names, bits
 from hpcagent_bench.translators.signs import Signs
-from hpcagent_bench.translators.writing import Names, Writer, is_simple, widest
+from hpcagent_bench.translators.writing import Writer, is_simple
 
-EQUIVALENT, OR, AND, NOT, RELATION, ADD, MULTIPLY, POWER, PRIMARY = range(1, 10)
 _BITS = {"&": "iand", "|": "ior", "^": "ieor"}
 _LOGICAL = {"&": (".and.", AND), "|": (".or.", OR), "^": (".neqv.", EQUIVALENT)}
 _UNSIGNED = {"<": "blt", "<=": "ble", ">": "bgt", ">=": "bge"}
 _WRAPPING = {"+": "add", "-": "subtract", "*": "multiply"}
-_STORAGE = ("float16", "bfloat16", "float8_e4m3", "float8_e5m2")
 _SPELLED = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{
@@ -32,67 +47,10 @@ _SPELLED = {
 _ROUNDING = {"floor": "round_down", "ceil": "round_up", "rint": "round_even"}
 
 
-def kind(dtype: str) -> str:
-    """The kind in which a number of that dtype is computed."""
-    return "c_int64_t" if dtype in ("uint8", "uint16", "uint32") else KINDS[dtype]
-
-
-def value_type(dtype: str) -> str:
-    """The type of a local that holds ``dtype``."""
-    if dtype == "bool":
-        return "logical"
-    family = "complex" if ir.is_complex(dtype) else "real" if ir.is_float(dtype) else "integer"
-    return f"{family}({kind(dtype)})"
-
-
-def mask(dtype: str) -> str | None:
-    """The bits that a narrow unsigned dtype keeps."""
-    narrow = {"uint8": 255, "uint16": 65535, "uint32": 4294967295}
-    return f"{narrow[dtype]}_c_int64_t" if dtype in narrow else None
-
-
-class Library:
-    """Functions and interfaces a subroutine needs, in the order of their first use."""
-
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self.texts: list[str] = []
-        self.interfaces: list[str] = []
-        self._known: dict[str, str] = {}
-
-    def helper(self, base: str, dtype: str, name: str | None = None) -> str:
-        """The name of a helper for ``dtype``, which is written out once."""
-        wanted = name or widest(base, dtype)
-        if wanted not in self._known:
-            self._known[wanted] = spelled = self.names.fresh(wanted)
-            self.texts.append(fortran_helpers.written(base, {**_values(dtype), "name": spelled}))
-        return self._known[wanted]
-
-    def libm(self, function: str, dtype: str, count: int) -> str:
-        """The name of a function of the C library."""
-        wanted = widest(function, dtype)
-        if wanted not in self._known:
-            self._known[wanted] = spelled = self.names.fresh(wanted)
-            self.interfaces += fortran_helpers.interface(function, spelled, kind(dtype), count)
-        return self._known[wanted]
-
-
-def _values(dtype: str) -> dict[str, str]:
-    if dtype in _STORAGE:
-        return fortran_helpers.format_values(dtype)
-    if ir.is_integer(dtype):
-        signed = not dtype.startswith("u")
-        own = kind(dtype)
-        fill = f"merge(-1_{own}, 0_{own}, a < 0)" if signed else "0"
-        bits = "".join(character for character in dtype if character.isdigit())
-        return {"I": own, "bits": bits, "fill": fill, "shift": "shifta" if signed else "shiftr"}
-    return {"Z" if ir.is_complex(dtype) else "R": kind(dtype)}
-
-
 class Expressions(Writer):
     """Renders expressions; statements are the concern of FortranWriter."""
 
-    def __init__(self, function: ir.Function, names: Names, signs: Signs, library: Library) -> None:
+    def __init__(self, function: ir.Function, names: Names, signs: Signs, library: FortranLibrary) -> None:
         super().__init__(function, names, signs)
         self.library = library
 
@@ -104,14 +62,14 @@ class Expressions(Writer):
         if isinstance(expr, ir.Const) and expr.dtype == "int64" and -(2**31) < int(expr.value.real) < 2**31:
             text, level = str(expr.value), ADD if int(expr.value.real) < 0 else PRIMARY
             return text if level >= least else f"({text})"
-        if isinstance(expr, ir.Cast) and expr.dtype == "int64" and _widens(expr.operand.dtype):
+        if isinstance(expr, ir.Cast) and expr.dtype == "int64" and widens(expr.operand.dtype):
             return self.text(expr.operand, least)
         return self.text(expr, least)
 
     def render(self, expr: ir.Expr) -> tuple[str, int]:
         match expr:
             case ir.Const():
-                return _literal(expr)
+                return literal(expr)
             case ir.Name():
                 return self.names[expr.name], PRIMARY
             case ir.Load():
@@ -138,16 +96,16 @@ class Expressions(Writer):
         element, stored = self.element(expr.array, expr.index), self.function.arrays[expr.array].dtype
         if stored == "bool":
             return f"{element} /= 0", RELATION
-        if stored in _STORAGE:
+        if stored in STORAGE:
             return f"{self.library.helper('from_bits', stored, f'from_{stored}')}({element})", PRIMARY
-        bits = mask(stored)
-        return (f"iand(int({element}, c_int64_t), {bits})" if bits else element), PRIMARY
+        kept = mask(stored)
+        return (f"iand(int({element}, c_int64_t), {kept})" if kept else element), PRIMARY
 
     def stored(self, value: ir.Expr, dtype: str) -> str:
         """A value as an element of that dtype."""
         if dtype == "bool":
             return f"merge(1_c_int8_t, 0_c_int8_t, {self.text(value)})"
-        if dtype in _STORAGE:
+        if dtype in STORAGE:
             return f"{self.library.helper('to_bits', dtype, f'to_{dtype}')}({self.text(value)})"
         if mask(dtype):
             return f"int({self.text(value)}, {KINDS[dtype]})"
@@ -159,7 +117,7 @@ class Expressions(Writer):
         text = self.text(operand)
         own = kind(target)
         if source == "bool":
-            one, zero = (_literal(ir.Const(value, target))[0] for value in (1, 0))
+            one, zero = (literal(ir.Const(value, target))[0] for value in (1, 0))
             return f"merge({one}, {zero}, {text})", PRIMARY
         if ir.is_complex(target):
             if source == "uint64":
@@ -180,14 +138,14 @@ class Expressions(Writer):
         return (f"iand({text}, {mask(target)})" if mask(target) else text), PRIMARY
 
     def unary(self, expr: ir.Unary) -> tuple[str, int]:
-        bits = mask(expr.dtype)
+        kept = mask(expr.dtype)
         if expr.op == "not":
             return f".not. {self.text(expr.operand, NOT + 1)}", NOT
         if expr.op == "~":
             text = f"not({self.text(expr.operand)})"
-            return (f"iand({text}, {bits})" if bits else text), PRIMARY
-        if bits:
-            return f"iand(-{self.text(expr.operand, MULTIPLY)}, {bits})", PRIMARY
+            return (f"iand({text}, {kept})" if kept else text), PRIMARY
+        if kept:
+            return f"iand(-{self.text(expr.operand, MULTIPLY)}, {kept})", PRIMARY
         if ir.is_integer(expr.dtype) and expr.wraps:
             zero = ir.Const(0, expr.dtype)
             return self.binary(ir.Binary("-", zero, expr.operand, expr.dtype, True))
@@ -214,7 +172,7 @@ class Expressions(Writer):
 
     def plainly(self, expr: ir.Binary) -> tuple[str, int]:
         level = ADD if expr.op in "+-" else MULTIPLY
-        left, right = _beside(expr.left, expr.right)
+        left, right = beside(expr.left, expr.right)
         both = isinstance(left, ir.Const) and isinstance(right, ir.Const)
         write = self.text if both else self.bare
         sign = "/" if expr.op == "//" else expr.op
@@ -226,7 +184,7 @@ class Expressions(Writer):
 
     def integers(self, expr: ir.Binary) -> tuple[str, int]:
         op, dtype = expr.op, expr.dtype
-        bits = mask(dtype)
+        kept = mask(dtype)
         if op in ("//", "%"):
             return self.division(expr)
         if op in _BITS:
@@ -235,18 +193,18 @@ class Expressions(Writer):
             text = self.shift(expr)
         elif op == "**":
             text = self.helper_call("power", ir.Binary(op, expr.left, expr.right, _computed(dtype)))[0]
-        elif not expr.wraps or (bits and not (op == "*" and dtype == "uint32")):
+        elif not expr.wraps or (kept and not (op == "*" and dtype == "uint32")):
             text, level = self.plainly(expr)
-            if not bits:
+            if not kept:
                 return text, level
         else:
             text = self.helper_call(_WRAPPING[op], ir.Binary(op, expr.left, expr.right, _computed(dtype)))[0]
-        cut = bits and (op != ">>")
-        return (f"iand({text}, {bits})" if cut else text), PRIMARY
+        cut = kept and op != ">>"
+        return (f"iand({text}, {kept})" if cut else text), PRIMARY
 
     def shift(self, expr: ir.Binary) -> str:
         dtype, count = expr.dtype, expr.right
-        width = int("".join(character for character in dtype if character.isdigit()))
+        width = bits(dtype)
         if isinstance(count, ir.Const) and 0 <= int(count.value.real) < width:
             name = "shiftl" if expr.op == "<<" else "shiftr" if dtype.startswith("u") else "shifta"
             return f"{name}({self.text(expr.left)}, {count.value})"
@@ -274,7 +232,7 @@ class Expressions(Writer):
             return f"{_UNSIGNED[op]}({self.listed((expr.left, expr.right))})", PRIMARY
         if op in ("==", "!=") and not ir.is_integer(dtype):
             return self.equality(expr)
-        left, right = _beside(expr.left, expr.right)
+        left, right = beside(expr.left, expr.right)
         both = isinstance(left, ir.Const) and isinstance(right, ir.Const)
         write = self.text if both else self.bare
         sign = "/=" if op == "!=" else op
@@ -333,65 +291,3 @@ class Expressions(Writer):
 def _computed(dtype: str) -> str:
     """The dtype whose helper serves ``dtype``: that of the kind it is computed in."""
     return "int64" if dtype.startswith("u") else dtype
-
-
-def _literal(expr: ir.Const) -> tuple[str, int]:
-    value, dtype = expr.value, expr.dtype
-    if dtype == "bool":
-        return (".true." if value else ".false."), PRIMARY
-    if ir.is_complex(dtype):
-        number, part = complex(value), "float32" if dtype == "complex64" else "float64"
-        parts = [_literal(ir.Const(side, part))[0] for side in (number.real, number.imag)]
-        return f"cmplx({', '.join(parts)}, {kind(dtype)})", PRIMARY
-    assert not isinstance(value, complex)
-    if ir.is_float(dtype):
-        return _real(float(value), dtype)
-    number = int(value)
-    if dtype == "uint64" and number >= 2**63:
-        number -= 2**64
-    if number < 0 and number in (-(2**63), -(2**31), -(2**15), -(2**7)):  # no literal reaches that far
-        return f"({number + 1}_{kind(dtype)} - 1_{kind(dtype)})", PRIMARY
-    return f"{number}_{kind(dtype)}", ADD if number < 0 else PRIMARY
-
-
-def _real(value: float, dtype: str) -> tuple[str, int]:
-    own = kind(dtype)
-    if math.isfinite(value):
-        return f"{value!r}_{own}", ADD if str(value).startswith("-") else PRIMARY
-    bits = {"float64": (2047 << 52, 1 << 51, "c_int64_t"), "float32": (255 << 23, 1 << 22, "c_int32_t")}
-    infinity, quiet, integer = bits[dtype]
-    pattern = infinity + (quiet if math.isnan(value) else 0)
-    if (
-        value == -math.inf
-    ):  # the sign bit set, as an integer that is negative itself: no arithmetic on infinity
-        pattern = infinity - (1 << (63 if dtype == "float64" else 31))
-    return f"transfer({pattern}_{integer}, 0.0_{own})", PRIMARY
-
-
-def _widens(dtype: str) -> bool:
-    """Whether Fortran converts an integer of that dtype to int64 by itself."""
-    return ir.is_integer(dtype) and dtype not in ("int64", "uint64")
-
-
-def _beside(left: ir.Expr, right: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
-    """Operands without a conversion that the other one brings about."""
-    if _brought_about(right) and not _brought_about(left) and not _is_integer_literal(left):
-        assert isinstance(right, ir.Cast)
-        return left, right.operand
-    if _brought_about(left) and not _brought_about(right) and not _is_integer_literal(right):
-        assert isinstance(left, ir.Cast)
-        return left.operand, right
-    return left, right
-
-
-def _brought_about(expr: ir.Expr) -> bool:
-    if not isinstance(expr, ir.Cast):
-        return False
-    source = expr.operand.dtype
-    if expr.dtype == "float64":
-        return source == "float32" or (ir.is_integer(source) and source != "uint64")
-    return expr.dtype == "int64" and _widens(source)
-
-
-def _is_integer_literal(expr: ir.Expr) -> bool:
-    return isinstance(expr, ir.Const) and ir.is_integer(expr.dtype)

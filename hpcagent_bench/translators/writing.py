@@ -1,14 +1,15 @@
-"""What the writers of all languages share: walking statements, spelling names, and asking for helpers."""
+"""What the writers of all languages share: the source they get, and how they walk statements."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.translators import ir
 from hpcagent_bench.translators.dependence import Verdict
+from hpcagent_bench.translators.naming import Names
 from hpcagent_bench.translators.rewriting import with_bodies
 from hpcagent_bench.translators.signs import Signs, of_function
 
@@ -43,36 +44,6 @@ class Source:
             elif values:
                 least[name] = min(int(value) for value in values)
         return of_function(self.function, least)
-
-
-class Names:
-    """The spelling of every name of a function in one language, each one different."""
-
-    def __init__(self, spell: Callable[[str], str], key: Callable[[str], str] = str) -> None:
-        self._spell, self._key = spell, key
-        self._spelled: dict[str, str] = {}
-        self._taken: set[str] = set()
-
-    def add(self, names: Iterable[str]) -> None:
-        """Spell names of the reference; one that clashes with an earlier one gets a number."""
-        for name in names:
-            if name not in self._spelled:
-                self._spelled[name] = self.fresh(self._spell(name))
-
-    def fresh(self, wanted: str) -> str:
-        """``wanted`` or the first of wanted2, wanted3, ... that nothing else is called."""
-        name, count = wanted, 1
-        while self._key(name) in self._taken:
-            count += 1
-            name = f"{wanted}{count}"
-        self._taken.add(self._key(name))
-        return name
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._spelled
-
-    def __getitem__(self, name: str) -> str:
-        return self._spelled[name]
 
 
 class Writer(ABC):
@@ -206,11 +177,6 @@ def is_simple(expr: ir.Expr) -> bool:
             return isinstance(expr.operand, ir.Name)
         case _:
             return False
-
-
-def widest(name: str, dtype: str) -> str:
-    """A helper's name for a dtype: the plain one for the usual dtypes."""
-    return name if dtype in ("float64", "int64", "complex128") else f"{name}_{dtype}"
 
 
 def as_function(helper: ir.Helper) -> ir.Function:

@@ -4,7 +4,7 @@ A symbol is a kind and a shape. Kinds: ``D`` float64, ``R`` any real, ``W`` any 
 ``E`` float64 on which sums are exact in any order; ``V``, ``U`` and ``C`` views of float64, integer, and of
 read-only arrays. Shapes: ``n`` (N,), ``k`` (N-1,), ``i`` (N-2,), ``o`` (N//2,), ``m`` (M,), ``nm`` (N, M),
 ``mn``, ``mm``, ``in`` (N-2, M-2), ``p`` and ``q`` the first i and the rest of N, where i is a loop index, and
-``s`` a single value. ``K`` is complex, exact as E.
+``s`` a single value. ``K`` is complex, exact as E. Nothing is divided by a zero that may have either sign.
 """
 
 from __future__ import annotations
@@ -42,10 +42,17 @@ _ELEMENTWISE = {
         *("np.where({T.}, {E.}, {E.})", "(-{E.})", "({C.} * 2.0)", "({C.} + 1)", "np.maximum({C.}, 0.5)"),
     ],
     "D": [
-        *("{E.}", "({D.} + {R.})", "({R.} * {D.})", "({D.} - {D.s})", "({D.} / 3.0)", "({D.} / {D.})"),
+        *(
+            "{E.}",
+            "({D.} + {R.})",
+            "({R.} * {D.})",
+            "({D.} - {D.s})",
+            "({D.} / 3.0)",
+            "({D.} / ({D.} + 0.25))",
+        ),
         *("np.sqrt(np.abs({D.}))", "{V.} ** 2", "np.where({T.}, {D.}, {D.s})", "np.maximum({D.}, {R.})"),
         *("np.clip({D.}, -1.0, {V.})", "np.sign({D.})", "np.square({V.})", "{K.}.real", "np.imag({K.})"),
-        *("np.floor({D.})", "({D.} % 2.0)", "({D.} // {D.s})", "({W.} / 4)", "{W.}.astype(np.float64)"),
+        *("np.floor({D.})", "({D.} % 2.0)", "({D.} // 0.75)", "({W.} / 4)", "{W.}.astype(np.float64)"),
     ],
     "R": ["{D.}", "{V.}", "{W.}"],
     "K": ["({K.} + {K.})", "({K.} * {C.})", "np.conj({K.})", "({E.} + 1j * {C.})", "(2.0 - {K.})"],
