@@ -22,9 +22,10 @@ from hpcagent_bench.corpus_check import draws
 from hpcagent_bench.corpus_check.calls import Call, native_call
 from hpcagent_bench.corpus_check.draws import Case
 from hpcagent_bench.toolchain import flags
-from hpcagent_bench.translators import emit_c, frontend, ir
+from hpcagent_bench.translators import frontend, ir
+from hpcagent_bench.translators.backends import emit_c
+from hpcagent_bench.translators.backends.writing import Source, without_dead_locals
 from hpcagent_bench.translators.rewriting import with_bodies
-from hpcagent_bench.translators.writing import Source, without_dead_locals
 
 KINDS = ("flops", "integer operations")
 _ARRAY = "operation_counts"

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.translators import emit_c, frontend, ir
-from hpcagent_bench.translators.dependence import Verdict, verdicts
-from hpcagent_bench.translators.reductions import Reduction
+from hpcagent_bench.translators import frontend, ir
+from hpcagent_bench.translators.analysis.dependence import Verdict, verdicts
+from hpcagent_bench.translators.analysis.reductions import Reduction
+from hpcagent_bench.translators.backends import emit_c
+from hpcagent_bench.translators.backends.writing import Source, without_dead_locals
 from hpcagent_bench.translators.rewriting import mapped, with_bodies, with_expressions
-from hpcagent_bench.translators.writing import Source, without_dead_locals
 
 Body = tuple[ir.Stmt, ...]
 OnLoop = Callable[[ir.For, Verdict, Body], Body | None]

@@ -18,7 +18,7 @@ KINDS = {
     **{"float16": "c_int16_t", "bfloat16": "c_int16_t"},
     **{"float8_e4m3": "c_int8_t", "float8_e5m2": "c_int8_t"},
 }
-"""Kinds of ``iso_c_binding``; Fortran has no unsigned integers and no small floats, so these travel as bits."""
+"""Kinds of ``iso_c_binding``; unsigned integers and small floats, which Fortran lacks, travel as bits."""
 
 WIDTH = 110
 _LENGTH = 63

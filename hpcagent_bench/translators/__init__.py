@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Literal
 
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.translators import emit_c, emit_cpp, emit_fortran, emit_numba, frontend, ir, parallel
-from hpcagent_bench.translators.dependence import Verdict, verdicts
+from hpcagent_bench.translators import frontend, ir
+from hpcagent_bench.translators.analysis import parallel
+from hpcagent_bench.translators.analysis.dependence import Verdict, verdicts
+from hpcagent_bench.translators.backends import emit_c, emit_cpp, emit_fortran, emit_numba
+from hpcagent_bench.translators.backends.writing import Source, without_dead_locals
 from hpcagent_bench.translators.frontend import Unsupported
-from hpcagent_bench.translators.writing import Source, without_dead_locals
 
 __all__ = ["LANGUAGES", "Unsupported", "emit", "explain"]
 

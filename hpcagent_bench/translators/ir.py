@@ -1,14 +1,14 @@
 """The typed form of a NumPy reference: loops over scalars and array elements, nothing else.
 
-Whole-array expressions, slices, reductions and the like are lowered to loops before they get here, so that a
-back end sees elements only. Every expression carries the dtype it computes in, NumPy's (NEP 50): ``bool``, an
-integer, ``float32``, ``float64``, ``complex64`` or ``complex128``. Storage formats without arithmetic of their
-own (``float16``, ``bfloat16``, ``float8_*``, ``int4``) occur as element types of arrays only: a load widens to
-``computes_in``, a store rounds.
+Whole-array expressions, slices, reductions and the like are lowered to loops before they get here, so that
+a back end sees elements only. Every expression carries the dtype it computes in, NumPy's (NEP 50): ``bool``,
+an integer, ``float32``, ``float64``, ``complex64`` or ``complex128``. Storage formats without arithmetic of
+their own (``float16``, ``bfloat16``, ``float8_*``, ``int4``) occur as element types of arrays only: a load
+widens to ``computes_in``, a store rounds.
 
 Conversions are explicit: the operands of Binary, Unary, Select and Call have the dtype of the node, those of
-Compare have one dtype, the value of an Assign has its local's dtype and that of a Store ``computes_in`` of its
-array. A back end may leave out a Cast that its language makes by itself.
+Compare have one dtype, the value of an Assign has its local's dtype and that of a Store ``computes_in`` of
+its array. A back end may leave out a Cast that its language makes by itself.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class Unary:
 class Binary:
     """``op`` is one of + - * / // % ** & | ^ << >> (the bitwise ones on integers and bools alike).
 
-    ``//`` and ``%`` round down as Python's do; on integers a zero divisor gives 0, as in NumPy. ``wraps`` says
-    that the operation is on integers that come from data and overflows modulo 2^bits; without it the operands
-    are indices and sizes, which cannot overflow.
+    ``//`` and ``%`` round down as Python's do; on integers a zero divisor gives 0, as in NumPy. ``wraps``
+    says that the operation is on integers that come from data and overflows modulo 2^bits; without it the
+    operands are indices and sizes, which cannot overflow.
     """
 
     op: str

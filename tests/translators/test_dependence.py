@@ -8,7 +8,7 @@ from loop_nests import parse
 
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.translators import emit, explain, frontend
-from hpcagent_bench.translators.dependence import parallel_loop, verdicts
+from hpcagent_bench.translators.analysis.dependence import parallel_loop, verdicts
 
 ARRAYS = {"x": "(N,)", "ip": {"shape": "(N,)", "dtype": "int64"}, "m": "(N, N)", "out": "(N,)"}
 PARALLEL_LINE = {

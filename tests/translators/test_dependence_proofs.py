@@ -8,9 +8,10 @@ from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from loop_nests import Machine, parse
 
-from hpcagent_bench.translators import ir, linear
-from hpcagent_bench.translators.dependence import verdicts
-from hpcagent_bench.translators.polynomials import Polynomial
+from hpcagent_bench.translators import ir
+from hpcagent_bench.translators.analysis import linear
+from hpcagent_bench.translators.analysis.dependence import verdicts
+from hpcagent_bench.translators.analysis.polynomials import Polynomial
 
 ARRAYS = {"x": 1, "y": 1, "m": 2, "ip": 1, "tmp": 1}
 SIZES = ({"N": 1, "M": 1}, {"N": 4, "M": 3}, {"N": 7, "M": 9})

@@ -1,0 +1,1 @@
+"""Which loops may run in any order, and why others may not."""

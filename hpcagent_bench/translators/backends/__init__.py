@@ -1,0 +1,1 @@
+"""From the typed form to C, C++, Fortran and numba."""
