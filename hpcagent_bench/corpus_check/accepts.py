@@ -19,6 +19,7 @@ from hpcagent_bench.corpus_check.calls import Array, Call, NotBuilt, copies
 from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle
 from hpcagent_bench.corpus_check.findings import Report
 from hpcagent_bench.corpus_check.rewrites import rewrites
+from hpcagent_bench.corpus_check.translation import Translation
 
 SLOW_S = 2.0
 """A sequential reference that needs longer than this at the laptop rung makes every grade there slow."""
@@ -67,6 +68,7 @@ class Trial:
 
 def check(
     oracle: Oracle,
+    translation: Translation,
     references: Mapping[str, Call],
     small: Sequence[Answered],
     report: Report,
@@ -74,7 +76,7 @@ def check(
     fixtures: Path | None,
 ) -> None:
     """Try every rewrite, and at the laptop rung the references in ``references`` as well."""
-    trials = list(_build(oracle, report, step, fixtures))
+    trials = list(_build(translation, report, step, fixtures))
     first_seeds = [item for item in small if item.case.seed % 100 == draws.SEEDS[0]]
     for item in first_seeds:
         _, base = _reference(oracle, references["c"], item.case, item)
@@ -89,8 +91,8 @@ def check(
         trial.conclude(report)
 
 
-def _build(oracle: Oracle, report: Report, step: Step, fixtures: Path | None) -> Iterable[Trial]:
-    for rewrite in rewrites(oracle.kernel, fixtures):
+def _build(translation: Translation, report: Report, step: Step, fixtures: Path | None) -> Iterable[Trial]:
+    for rewrite in rewrites(translation, fixtures):
         name = f"accept: {rewrite.label}"
         step(f"compiling {rewrite.label}")
         try:

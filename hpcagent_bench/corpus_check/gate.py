@@ -34,6 +34,7 @@ from hpcagent_bench.corpus_check.calls import (
 )
 from hpcagent_bench.corpus_check.draws import Answered, Oracle
 from hpcagent_bench.corpus_check.findings import Finding, Report
+from hpcagent_bench.corpus_check.translation import Translation
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.toolchain import flags
 
@@ -58,6 +59,7 @@ class Gate:
     def __post_init__(self) -> None:
         self.report = Report(self.kernel.name)
         self.oracle = Oracle(self.kernel)
+        self.translation = Translation(self.kernel)
 
     def run(self) -> Report:
         """All checks; later ones are left out when what they stand on failed."""
@@ -74,7 +76,7 @@ class Gate:
                 lint.check_influence(self.oracle, self.calls["c"], small, self.report)
             self._rejects(small)
             if set(self.calls) == set(LANGUAGES):
-                accepts.check(self.oracle, self.calls, small, self.report, self.step, self.fixtures)
+                self._accepts(small)
         self.report.seconds = time.monotonic() - started
         return self.report
 
@@ -112,10 +114,13 @@ class Gate:
         self.report.languages = tuple(self.calls)
 
     def _reference(self, language: translators.Language) -> Call:
-        source = translators.emit(self.kernel, language)
+        source = self.translation.source(language)
         if language == "numba":
             return numba_call(self.kernel, source)
         return native_call(self.kernel, source, language)
+
+    def _accepts(self, small: list[Answered]) -> None:
+        accepts.check(self.oracle, self.translation, self.calls, small, self.report, self.step, self.fixtures)
 
     def _rejects(self, small: list[Answered]) -> None:
         self.step("reject fixtures")
@@ -132,7 +137,7 @@ class Gate:
         """The reference with its reductions cut short, where it has any."""
         if "c" not in self.calls:
             return
-        source = reorderings.TRUNCATED.source(self.kernel)
+        source = reorderings.TRUNCATED.source(self.translation)
         if source is None:
             self.report.add("reject: truncated reduction", "n/a", "no loop is a reduction")
             return
@@ -155,11 +160,7 @@ class Gate:
         }
         try:
             self.oracle.call(work, item.case.values)
-        except (
-            ArithmeticError,
-            ValueError,
-            IndexError,
-        ):  # as a submission's crash would be, no answer at all
+        except (ArithmeticError, ValueError, IndexError):  # no answer at all, like a submission's crash
             return None
         return work
 

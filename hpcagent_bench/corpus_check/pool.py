@@ -21,8 +21,8 @@ from hpcagent_bench.corpus_check.static import corpus_titles
 LIMIT_S = 300.0
 """The longest one step of a kernel's checks may take: one call, one compilation."""
 
-_THREADS = "3"
-"""Threads of threaded reductions: more than one, and no divisor of the sizes."""
+_THREADS = "2"
+"""Threads of threaded loops and reductions."""
 _ENVIRONMENT = {
     **{"OMP_NUM_THREADS": _THREADS, "OMP_WAIT_POLICY": "passive", "NUMBA_NUM_THREADS": _THREADS},
     # keep freed arrays instead of faulting every page of the next one in: a third of a check's time

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.translators import frontend, ir
-from hpcagent_bench.translators.analysis.dependence import Verdict, verdicts
+from hpcagent_bench.corpus_check.translation import Translation
+from hpcagent_bench.translators import ir
+from hpcagent_bench.translators.analysis.dependence import Verdict
 from hpcagent_bench.translators.analysis.reductions import Reduction
 from hpcagent_bench.translators.backends import emit_c
 from hpcagent_bench.translators.backends.writing import Source, without_dead_locals
@@ -30,17 +30,17 @@ class Reordering:
     """One way to rewrite a function; ``apply`` gives None where there is nothing to do."""
 
     label: str
-    apply: Callable[[ir.Function], ir.Function | None]
+    apply: Callable[[Translation], ir.Function | None]
 
-    def source(self, kernel: Kernel) -> str | None:
+    def source(self, of: Translation) -> str | None:
         """The rewritten kernel in C."""
-        changed = self.apply(frontend.translate(kernel))
-        return (
-            None if changed is None else emit_c.emit(Source(kernel, without_dead_locals(changed), "float64"))
-        )
+        changed = self.apply(of)
+        if changed is None:
+            return None
+        return emit_c.emit(Source(of.kernel, without_dead_locals(changed), "float64"))
 
 
-def reversed_loops(function: ir.Function) -> ir.Function | None:
+def reversed_loops(of: Translation) -> ir.Function | None:
     """Every parallel loop of unit step runs from its end to its start."""
 
     def backwards(loop: ir.For, verdict: Verdict, body: Body) -> Body | None:
@@ -50,11 +50,12 @@ def reversed_loops(function: ir.Function) -> ir.Function | None:
         minus = ir.Const(-1, "int64")
         return (replace(loop, start=start, stop=stop, step=minus, descending=True, body=body),)
 
-    return _rewritten(function, backwards)
+    return _rewritten(of, backwards)
 
 
-def blocked_sums(function: ir.Function) -> ir.Function | None:
+def blocked_sums(of: Translation) -> ir.Function | None:
     """Sums and products of scalars: a partial one for every 64 terms, added to the whole."""
+    function = of.function
     locals_: dict[str, str] = {}
 
     def blocked(loop: ir.For, verdict: Verdict, body: Body) -> Body | None:
@@ -79,12 +80,13 @@ def blocked_sums(function: ir.Function) -> ir.Function | None:
         step = ir.Const(_BLOCK, "int64")
         return (replace(loop, var=outer, step=step, body=(*before, inner, *after)),)
 
-    changed = _rewritten(function, blocked)
+    changed = _rewritten(of, blocked)
     return changed and replace(changed, locals={**changed.locals, **locals_})
 
 
-def pairwise_sums(function: ir.Function) -> ir.Function | None:
+def pairwise_sums(of: Translation) -> ir.Function | None:
     """Sums and products of scalars: sixteen parts, combined two by two."""
+    function = of.function
     arrays: dict[str, ir.Array] = {}
 
     def paired(loop: ir.For, verdict: Verdict, body: Body) -> Body | None:
@@ -108,14 +110,14 @@ def pairwise_sums(function: ir.Function) -> ir.Function | None:
         zero, end = ir.Const(0, "int64"), ir.Const(_CHUNKS, "int64")
         return (replace(loop, var=chunk.name, start=zero, stop=end, body=(*before, inner)), *after)
 
-    changed = _rewritten(function, paired)
+    changed = _rewritten(of, paired)
     if changed is None:
         return None
     made = tuple(ir.Allocate(name, False, 1) for name in arrays)
     return replace(changed, arrays={**changed.arrays, **arrays}, body=(*made, *changed.body))
 
 
-def truncated_reductions(function: ir.Function) -> ir.Function | None:
+def truncated_reductions(of: Translation) -> ir.Function | None:
     """Wrong: sums and products lose their last term, other reductions the second half of theirs."""
 
     def shortened(loop: ir.For, verdict: Verdict, body: Body) -> Body | None:
@@ -127,7 +129,7 @@ def truncated_reductions(function: ir.Function) -> ir.Function | None:
         half = _binary("//", extent, ir.Const(2, "int64"))
         return (replace(loop, stop=_binary("+", loop.start, half), body=body),)
 
-    return _rewritten(function, shortened)
+    return _rewritten(of, shortened)
 
 
 HONEST = (
@@ -141,9 +143,9 @@ TRUNCATED = Reordering("truncated reduction", truncated_reductions)
 # ---- shared
 
 
-def _rewritten(function: ir.Function, on: OnLoop) -> ir.Function | None:
+def _rewritten(of: Translation, on: OnLoop) -> ir.Function | None:
     """The function with ``on`` applied to every parallel loop, innermost first; None when nothing changed."""
-    known = verdicts(function)
+    known, function = of.known, of.function
     changed = False
 
     def body(stmts: Body) -> Body:

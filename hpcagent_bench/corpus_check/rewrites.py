@@ -11,6 +11,7 @@ from hpcagent_bench import translators
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check import reorderings
 from hpcagent_bench.corpus_check.calls import Call, native_call
+from hpcagent_bench.corpus_check.translation import Translation
 from hpcagent_bench.toolchain import flags
 
 _THREADED: tuple[translators.Language, ...] = ("c", "fortran")
@@ -20,7 +21,7 @@ _THREADED: tuple[translators.Language, ...] = ("c", "fortran")
 class Rewrite:
     """``make`` builds it, or gives None where there is nothing to rewrite; NotBuilt when it does not compile.
 
-    ``threaded`` ones, and those written by hand, may go wrong at large sizes only.
+    ``large_sizes``: threaded ones, and those written by hand, may go wrong at large sizes only.
     """
 
     label: str
@@ -28,15 +29,15 @@ class Rewrite:
     large_sizes: bool = False
 
 
-def rewrites(kernel: Kernel, fixtures: Path | None) -> Iterator[Rewrite]:
+def rewrites(of: Translation, fixtures: Path | None) -> Iterator[Rewrite]:
     """Other builds of the C reference, other orders of its loops, threads, and what was written by hand."""
-    source = translators.emit(kernel, "c")
+    kernel, source = of.kernel, of.source("c")
     for label, (family, extra) in flags.REBUILDS.items():
         yield Rewrite(label, _build(kernel, source, family, extra))
     for reordering in reorderings.HONEST:
-        yield Rewrite(reordering.label, _reorder(kernel, reordering))
+        yield Rewrite(reordering.label, _reorder(of, reordering))
     for language in _THREADED:
-        yield Rewrite(f"threads in {language}", _thread(kernel, language), large_sizes=True)
+        yield Rewrite(f"threads in {language}", _thread(of, language), large_sizes=True)
     for path in hand_written(kernel, fixtures):
         text = path.read_text(encoding="utf-8")
         yield Rewrite(path.name, _build(kernel, text), large_sizes=True)
@@ -57,21 +58,21 @@ def _build(
     return lambda: native_call(kernel, source, "c", family=family, extra=extra)
 
 
-def _reorder(kernel: Kernel, reordering: reorderings.Reordering) -> Callable[[], Call | None]:
+def _reorder(of: Translation, reordering: reorderings.Reordering) -> Callable[[], Call | None]:
     def make() -> Call | None:
-        source = reordering.source(kernel)
-        return None if source is None else native_call(kernel, source, "c")
+        source = reordering.source(of)
+        return None if source is None else native_call(of.kernel, source, "c")
 
     return make
 
 
-def _thread(kernel: Kernel, language: translators.Language) -> Callable[[], Call | None]:
+def _thread(of: Translation, language: translators.Language) -> Callable[[], Call | None]:
     """The reference's own loops on several threads, reductions included."""
 
     def make() -> Call | None:
-        source = translators.emit(kernel, language, parallel=True)
-        if source == translators.emit(kernel, language):
+        source = translators.emit(of.kernel, language, parallel=True)
+        if source == of.source(language):
             return None
-        return native_call(kernel, source, language)
+        return native_call(of.kernel, source, language)
 
     return make

@@ -8,6 +8,7 @@ import pytest
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus_check import reorderings
 from hpcagent_bench.corpus_check.calls import copies, native_call, numpy_call
+from hpcagent_bench.corpus_check.translation import Translation
 
 SUM = "def probe(a, out, N):\n    s = 0.0\n    for i in range(N):\n        s += a[i] * a[i]\n    out[0] = s\n"
 PRODUCT = "def probe(a, out, N):\n    p = 1.0\n    for i in range(N):\n        p *= a[i]\n    out[0] = p\n"
@@ -62,7 +63,7 @@ CASES = [
 @pytest.mark.parametrize(("reordering", "source"), CASES, ids=lambda value: getattr(value, "label", "-"))
 def test_an_honest_reordering_gives_the_same(reordering, source, kernel_of):
     kernel = kernel_of(source)
-    rewritten = reordering.source(kernel)
+    rewritten = reordering.source(Translation(kernel))
     assert (rewritten is not None) == (source in APPLY[reordering.label])
     if rewritten is not None:
         for size in SIZES:
@@ -71,23 +72,23 @@ def test_an_honest_reordering_gives_the_same(reordering, source, kernel_of):
 
 
 def test_reversed_loops_start_at_the_end(kernel_of):
-    source = reorderings.HONEST[0].source(kernel_of(SHIFT))
+    source = reorderings.HONEST[0].source(Translation(kernel_of(SHIFT)))
     assert source is not None
     assert "i--" in source or "i -= 1" in source
 
 
 def test_sums_lose_their_last_term(kernel_of):
     kernel = kernel_of(SUM)
-    a, expected, actual = results(kernel, reorderings.TRUNCATED.source(kernel), 17)
+    a, expected, actual = results(kernel, reorderings.TRUNCATED.source(Translation(kernel)), 17)
     assert actual[0] == expected[0] - a[-1] ** 2
 
 
 def test_extrema_lose_the_second_half(kernel_of):
     kernel = kernel_of(LARGEST)
-    a, _, actual = results(kernel, reorderings.TRUNCATED.source(kernel), 20)
+    a, _, actual = results(kernel, reorderings.TRUNCATED.source(Translation(kernel)), 20)
     assert actual[0] == a[:10].max()
 
 
 @pytest.mark.parametrize("source", [SHIFT, CARRIED])
 def test_without_a_reduction_there_is_nothing_to_truncate(source, kernel_of):
-    assert reorderings.TRUNCATED.source(kernel_of(source)) is None
+    assert reorderings.TRUNCATED.source(Translation(kernel_of(source))) is None
