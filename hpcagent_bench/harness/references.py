@@ -30,6 +30,7 @@ class References:
     cores: tuple[int, ...]
     pool: Pool
     _kernel: str = ""
+    _sources: dict[translators.Language, str] = field(default_factory=dict, repr=False)
     _numba: Child | None = field(default=None, repr=False)
 
     def start(self, kernel: Kernel, kind: str) -> Child:
@@ -63,10 +64,17 @@ class References:
     def _keep_only(self, kernel: str) -> None:
         if kernel != self._kernel:
             self.close()
+            self._sources.clear()
             self._kernel = kernel
 
+    def _source(self, kernel: Kernel, language: translators.Language) -> str:
+        """The reference's text, translated once for all inputs and grades of a kernel in a row."""
+        if language not in self._sources:
+            self._sources[language] = translators.emit(kernel, language, self.settings.service.datatype)
+        return self._sources[language]
+
     def _start_c(self, kernel: Kernel, call: Binding) -> Child:
-        source = translators.emit(kernel, "c", self.settings.service.datatype)
+        source = self._source(kernel, "c")
         built = sandbox.build_reference(source, "c", kernel.symbol)
         if not built.ok or built.library is None:
             raise JudgeFault(f"the C reference of {kernel.name} does not build: {built.log[-500:]}")
@@ -84,7 +92,7 @@ class References:
     def _start_numba(self, kernel: Kernel, call: Binding) -> Child:
         if self._numba is not None and self._numba.alive:
             return self._numba
-        source = translators.emit(kernel, "numba", self.settings.service.datatype)
+        source = self._source(kernel, "numba")
         self._numba = Child.numba(
             source,
             kernel.function,

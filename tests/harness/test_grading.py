@@ -9,6 +9,7 @@ from hpcagent_bench import config, translators
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.harness import grade_under, recording, scoring
 from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.references import References
 from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.harness.submission import Submission
 
@@ -112,7 +113,7 @@ def test_host_grade_that_maps_a_gpu_runtime_is_credited_nothing(context: Grading
 def test_lost_c_reference_is_the_judges_fault(
     context: GradingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translators, "emit", lambda *a, **k: HEAD + "abort();\n}\n")
+    monkeypatch.setattr(References, "_source", lambda *_: HEAD + "abort();\n}\n")
     verdict = submit(context, LOOP)
     assert (verdict.status, verdict.fault, verdict.solved) == ("score_error", True, False)
 
