@@ -105,6 +105,14 @@ PARALLEL_INDICES = {  # body of a function of sizes N and M; tmp is a local arra
     "    for k in range(1, M):\n        m[i, k] = tmp[k - 1]": "jk",
     "for i in range(N):\n    for j in range(M):\n        tmp[j] = m[i, j]\n"
     "    for k in range(1, M):\n        m[i, k] = tmp[k - 1]\ny[0] = tmp[0]": "jk",
+    "for i in range(N):\n    if x[i] > 0:\n        for j in range(M):\n            tmp[j] = m[i, j]\n"
+    "    for k in range(M):\n        m[i, k] = tmp[k]": "jk",
+    "for i in range(N):\n    for j in range(M):\n        tmp[j] = m[i, j]\n"
+    "        if tmp[j] > 3:\n            break\n"
+    "    for k in range(M):\n        m[i, k] = tmp[k]": "k",
+    # a scalar that an inner loop moves on
+    "for i in range(N):\n    t = i\n    for j in range(M):\n        x[t] = j\n        t = t + 1": "",
+    "for i in range(N):\n    t = 0\n    for j in range(M):\n        m[i, t] = j\n        t = t + 1": "i",
 }
 
 
