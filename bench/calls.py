@@ -2,57 +2,39 @@
 
 from __future__ import annotations
 
-import ctypes
+import statistics
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from rich.table import Table
 
 from hpcagent_bench import config
 from hpcagent_bench.corpus import fuzz, sizing
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.toolchain import abi, flags
+from hpcagent_bench.toolchain import flags, in_process
+from hpcagent_bench.toolchain.in_process import Arrays, Call, Params
 
-Arrays = dict[str, npt.NDArray[Any]]
-Params = dict[str, int | float]
 LAPTOP = config.Sizes("laptop", 64 << 20)
-_BY_VALUE: dict[str, Callable[[Any], Any]] = {"int64": ctypes.c_int64, "float64": ctypes.c_double}
 
 
 def drawn(kernel: Kernel, sizes: config.Sizes = LAPTOP) -> tuple[Params, Arrays]:
     """Sizes of the rung, and arguments drawn for them as the judge draws."""
-    params: Params = {**kernel.configs[0], **sizing.rung(kernel, sizes)}
-    dtypes = kernel.dtypes()
-    arrays: Arrays = {name: np.empty(shape, dtypes[name]) for name, shape in kernel.shapes(params).items()}
-    fuzz.fill(kernel, arrays, params, value_seed=1, structural_seed=2, threads=1)
-    return params, arrays
+    params = {**kernel.configs[0], **sizing.rung(kernel, sizes)}
+    return params, fuzz.drawn(kernel, params, value_seed=1, structural_seed=2)
 
 
-def built(kernel: Kernel, source: Path, library: Path) -> Callable[[Arrays, Mapping[str, Any]], None]:
+def built(kernel: Kernel, source: Path, library: Path) -> Call:
     """The C source as a callable, compiled as references are."""
     subprocess.run(flags.compile_command("c", source, library, purpose="reference"), check=True)
-    entry = getattr(ctypes.CDLL(str(library)), kernel.symbol)
-    args = abi.binding(kernel).args
-
-    def call(arrays: Arrays, params: Mapping[str, Any]) -> None:
-        scalars = kernel.scalars(params)
-        values: list[Any] = [
-            arrays[arg.name].ctypes.data_as(ctypes.c_void_p)
-            if arg.kind == "ptr"
-            else _BY_VALUE[arg.dtype](scalars[arg.name])
-            for arg in args
-        ]
-        entry(*values, None, ctypes.c_int64(0))
-
-    return call
+    return in_process.of_library(kernel, library)
 
 
 def seconds(
-    call: Callable[[Arrays, Mapping[str, Any]], None],
+    call: Call,
     kernel: Kernel,
     before: Arrays,
     work: Arrays,
@@ -65,3 +47,32 @@ def seconds(
     start = clock()
     call(work, params)
     return clock() - start
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A kernel's milliseconds in the form compared with, the ratio, and the middle half of those seen."""
+
+    kernel: str
+    base_ms: float
+    ratio: float
+    low: float
+    high: float
+
+
+def median_ratio(kernel: str, base: Sequence[float], ratios: Sequence[float]) -> Ratio:
+    """The medians over turns; ``base`` in seconds."""
+    quarters = statistics.quantiles(ratios, n=4)
+    return Ratio(kernel, statistics.median(base) * 1e3, statistics.median(ratios), quarters[0], quarters[2])
+
+
+def table(title: str, base: str, found: Sequence[Ratio], digits: int) -> Table:
+    """One row a kernel; ``base`` heads the column of milliseconds."""
+    made = Table(title=title)
+    for column in ("kernel", base, "ratio", "middle half"):
+        made.add_column(column, justify="left" if column == "kernel" else "right")
+    for row in found:
+        middle = f"{row.low:.2f} to {row.high:.2f}"
+        made.add_row(row.kernel, f"{row.base_ms:.1f}", f"{row.ratio:.{digits}f}", middle)
+    made.add_section()
+    return made

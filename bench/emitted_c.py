@@ -10,32 +10,20 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.calls import built, drawn, seconds
+from bench.calls import Ratio, built, drawn, median_ratio, seconds, table
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.translators import emit
 
 HANDWRITTEN = Path(__file__).with_name("handwritten")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Milliseconds of the hand-written form, and emitted over hand-written: median, and the middle half."""
-
-    kernel: str
-    handwritten_ms: float
-    ratio: float
-    low: float
-    high: float
-
-
-def compare(name: str, turns: int, folder: Path) -> Pair:
+def compare(name: str, turns: int, folder: Path) -> Ratio:
     """Time both forms of one kernel in turns; they must agree."""
     kernel = spec.load(name)
     emitted_source = folder / f"{name}.c"
@@ -57,23 +45,14 @@ def compare(name: str, turns: int, folder: Path) -> Pair:
         order = (0, 1) if turn % 2 == 0 else (1, 0)
         both = {form: seconds(forms[form], kernel, before, works[0], params) for form in order}
         taken.append((both[0], both[1]))
-    ratios = sorted(ours / theirs for ours, theirs in taken)
-    quarters = statistics.quantiles(ratios, n=4)
-    handwritten_ms = statistics.median(theirs for _, theirs in taken) * 1e3
-    return Pair(name, handwritten_ms, statistics.median(ratios), quarters[0], quarters[2])
+    return median_ratio(name, [theirs for _, theirs in taken], [ours / theirs for ours, theirs in taken])
 
 
-def report(pairs: list[Pair]) -> Table:
-    table = Table(title="emitted sequential C over hand-written C, laptop rung")
-    for column in ("kernel", "hand-written ms", "ratio", "middle half"):
-        table.add_column(column, justify="left" if column == "kernel" else "right")
-    for pair in pairs:
-        middle = f"{pair.low:.2f} to {pair.high:.2f}"
-        table.add_row(pair.kernel, f"{pair.handwritten_ms:.1f}", f"{pair.ratio:.3f}", middle)
+def report(pairs: list[Ratio]) -> Table:
+    made = table("emitted sequential C over hand-written C, laptop rung", "hand-written ms", pairs, 3)
     ratios = [pair.ratio for pair in pairs]
-    table.add_section()
-    table.add_row("median", "", f"{statistics.median(ratios):.3f}", f"largest {max(ratios):.3f}")
-    return table
+    made.add_row("median", "", f"{statistics.median(ratios):.3f}", f"largest {max(ratios):.3f}")
+    return made
 
 
 def main() -> None:

@@ -39,6 +39,35 @@ def _digest(*parts: str | int) -> int:
     return int.from_bytes(hasher.digest(), "little")
 
 
+def drawn(
+    kernel: Kernel,
+    params: Mapping[str, int | float],
+    *,
+    value_seed: int,
+    structural_seed: int,
+    threads: int = 1,
+    datatype: str = "float64",
+    variant: Variant | None = None,
+) -> dict[str, Array]:
+    """Every declared array in a run of that precision, made and filled (see fill)."""
+    dtypes = kernel.dtypes(datatype)
+    arrays: dict[str, Array] = {
+        name: np.empty(shape, datatypes.numpy_dtype(dtypes[name]))
+        for name, shape in kernel.shapes(params).items()
+    }
+    fill(
+        kernel,
+        arrays,
+        params,
+        value_seed=value_seed,
+        structural_seed=structural_seed,
+        threads=threads,
+        datatype=datatype,
+        variant=variant,
+    )
+    return arrays
+
+
 def fill(
     kernel: Kernel,
     arrays: Mapping[str, Array],

@@ -98,10 +98,9 @@ def write_probe(
     shapes, dtypes = kernel.shapes(chosen), kernel.dtypes(datatype)
     written = {name: np.zeros(shapes[name], np.bool_) for name in kernel.outputs}
     for seed in range(draws):
-        arrays: dict[str, Array] = {
-            name: np.empty(shape, datatypes.numpy_dtype(dtypes[name])) for name, shape in shapes.items()
-        }
-        fuzz.fill(kernel, arrays, chosen, value_seed=seed, structural_seed=seed, threads=threads)
+        arrays = fuzz.drawn(
+            kernel, chosen, value_seed=seed, structural_seed=seed, threads=threads, datatype=datatype
+        )
         before = {name: arrays[name].copy() for name in kernel.outputs}
         call(arrays)
         for name in kernel.outputs:

@@ -15,11 +15,12 @@ import numpy as np
 
 from hpcagent_bench.corpus_check import agreement, draws
 from hpcagent_bench.corpus_check.agreement import Step
-from hpcagent_bench.corpus_check.calls import Array, Call, NotBuilt, copies
+from hpcagent_bench.corpus_check.calls import Array, NotBuilt, copies
 from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle
 from hpcagent_bench.corpus_check.findings import Report
 from hpcagent_bench.corpus_check.rewrites import rewrites
 from hpcagent_bench.corpus_check.translation import Translation
+from hpcagent_bench.toolchain.in_process import Call
 
 SLOW_S = 2.0
 """A sequential reference that needs longer than this at the laptop rung makes every grade there slow."""

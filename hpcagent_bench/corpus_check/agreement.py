@@ -8,8 +8,9 @@ import numpy as np
 
 from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.precision import Tolerance, Ungradeable
-from hpcagent_bench.corpus_check.calls import Array, Arrays, Call, guarded_copies, identical
+from hpcagent_bench.corpus_check.calls import Array, guarded_copies, identical
 from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle
+from hpcagent_bench.toolchain.in_process import Arrays, Call
 
 Step = Callable[[str], None]
 """Told what is being done, so that a crash can be explained."""

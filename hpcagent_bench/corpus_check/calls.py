@@ -6,11 +6,8 @@ the pool says what it was doing.
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.toolchain import abi, flags, languages, tool_cache
+from hpcagent_bench.toolchain import flags, in_process, languages, tool_cache
+from hpcagent_bench.toolchain.in_process import Arrays, Call, Params
 
 Array = npt.NDArray[Any]
-Arrays = dict[str, Array]
-Params = Mapping[str, int | float]
-Call = Callable[[Arrays, Params], None]
-"""Runs a reference on the arrays in place."""
 
 _CACHE = "kernel-check"
 _BUILD_TIMEOUT_S = 300.0
@@ -39,12 +33,11 @@ class NotBuilt(Exception):
 
 def numpy_call(kernel: Kernel) -> Call:
     """The reference as its author wrote it, run by the interpreter."""
-    function = kernel.load_numpy()
+    plain = in_process.of_function(kernel, kernel.load_numpy())
 
     def call(arrays: Arrays, params: Params) -> None:
-        values = {**kernel.scalars(params), **arrays}
         with np.errstate(all="ignore"):
-            function(*(values[name] for name in kernel.arg_order))
+            plain(arrays, params)
 
     return call
 
@@ -61,25 +54,9 @@ def native_call(
     """A compiled source by the C calling convention; NotBuilt when it does not compile or load."""
     library = build(kernel.symbol, source, language, family=family, extra=extra)
     try:
-        entry = getattr(ctypes.CDLL(str(library), os.RTLD_NOW), kernel.symbol)
+        return in_process.of_library(kernel, library, datatype)
     except (OSError, AttributeError) as error:
         raise NotBuilt(str(error)) from None
-    entry.restype = None
-    bound = abi.binding(kernel, datatype)
-    scalar_types = {arg.name: np.ctypeslib.as_ctypes_type(np.dtype(arg.dtype)) for arg in bound.scalars}
-    entry.argtypes = [
-        *(ctypes.c_void_p for _ in bound.pointers),
-        *(scalar_types[arg.name] for arg in bound.scalars),
-        ctypes.c_void_p,
-        ctypes.c_int64,
-    ]
-
-    def call(arrays: Arrays, params: Params) -> None:
-        scalars = kernel.scalars(params)
-        pointers = (arrays[arg.name].ctypes.data for arg in bound.pointers)
-        entry(*pointers, *(scalars[arg.name] for arg in bound.scalars), None, 0)
-
-    return call
 
 
 def build(symbol: str, source: str, language: str, *, family: str = "gcc", extra: Sequence[str] = ()) -> Path:
@@ -132,19 +109,10 @@ def numba_call(kernel: Kernel, source: str) -> Call:
         side.write_text(source)
 
     path = tool_cache.cached(_CACHE, key, f"{kernel.name}_{key[:8]}.py", write)
-    found = importlib.util.spec_from_file_location(path.stem, path)
-    if found is None or found.loader is None:
-        raise NotBuilt(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[path.stem] = module  # numba's cache finds the module again by its name
-    found.loader.exec_module(module)
-    function = getattr(module, kernel.function)
-
-    def call(arrays: Arrays, params: Params) -> None:
-        values = {**kernel.scalars(params), **arrays}
-        function(*(values[name] for name in kernel.arg_order))
-
-    return call
+    try:
+        return in_process.of_module(kernel, path, register=True)
+    except ImportError as error:
+        raise NotBuilt(str(error)) from None
 
 
 def copies(arrays: Mapping[str, Array]) -> Arrays:

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import yaml
 
 from hpcagent_bench import paths
 from hpcagent_bench.config import Sizes
-from hpcagent_bench.corpus import datatypes, fuzz, precision, sizing
+from hpcagent_bench.corpus import fuzz, precision, sizing
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.corpus_check.calls import Arrays, Call, copies, identical, numpy_call
+from hpcagent_bench.corpus_check.calls import copies, identical, numpy_call
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.support.distributions import Variant
 from hpcagent_bench.support.distributions.hidden import HELD_OUT
+from hpcagent_bench.toolchain.in_process import Arrays, Call
 
-EDGES = (1, 3, 5, 6, 7)
 SEEDS = (11, 12, 13)
 CONFIG_POOL = 5
 """As many configurations as the judge deals."""
@@ -56,21 +55,15 @@ class Answered:
 
 def draw(kernel: Kernel, case: Case, datatype: str = "float64", threads: int = 1) -> Arrays:
     """The arrays of a case."""
-    dtypes = kernel.dtypes(datatype)
-    arrays: Arrays = {
-        name: np.empty(shape, datatypes.numpy_dtype(dtypes[name]))
-        for name, shape in kernel.shapes(case.values).items()
-    }
-    fuzz.fill(
+    return fuzz.drawn(
         kernel,
-        arrays,
         case.values,
         value_seed=case.seed,
         structural_seed=case.seed,
         threads=threads,
+        datatype=datatype,
         variant=case.variant,
     )
-    return arrays
 
 
 def configurations(kernel: Kernel) -> tuple[dict[str, int | float], ...]:
@@ -98,10 +91,10 @@ def cases(kernel: Kernel) -> Iterator[Case]:
 def _shapes(kernel: Kernel) -> Iterator[tuple[str, dict[str, int]]]:
     small = kernel.presets["S"]
     yield "S", small
-    for edge in EDGES:
-        yield f"sizes {edge}", {**small, **dict.fromkeys(kernel.size_symbols, edge)}
+    for edge in sizing.EDGES:
+        yield f"sizes {edge}", sizing.edge_sizes(kernel, edge)
     if len(kernel.size_symbols) > 1:
-        mixed = {symbol: EDGES[1:][i % 4] for i, symbol in enumerate(kernel.size_symbols)}
+        mixed = {symbol: sizing.EDGES[1:][i % 4] for i, symbol in enumerate(kernel.size_symbols)}
         yield "sizes " + "/".join(map(str, mixed.values())), {**small, **mixed}
 
 

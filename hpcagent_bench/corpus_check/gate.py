@@ -24,19 +24,13 @@ from hpcagent_bench.corpus_check import (
     static,
 )
 from hpcagent_bench.corpus_check.agreement import Step
-from hpcagent_bench.corpus_check.calls import (
-    Arrays,
-    Call,
-    NotBuilt,
-    copies,
-    native_call,
-    numba_call,
-)
+from hpcagent_bench.corpus_check.calls import NotBuilt, copies, native_call, numba_call
 from hpcagent_bench.corpus_check.draws import Answered, Oracle
 from hpcagent_bench.corpus_check.findings import Finding, Report
 from hpcagent_bench.corpus_check.translation import Translation
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.toolchain import flags
+from hpcagent_bench.toolchain.in_process import Arrays, Call
 
 LANGUAGES = translators.LANGUAGES
 

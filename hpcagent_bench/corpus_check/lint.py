@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.corpus_check.calls import Array, Call, copies
+from hpcagent_bench.corpus_check.calls import Array, copies
 from hpcagent_bench.corpus_check.draws import Answered, Case, Oracle, draw
 from hpcagent_bench.corpus_check.findings import Report
+from hpcagent_bench.toolchain.in_process import Call
 
 _ENOUGH = 8  # elements below which a random draw may be sorted or symmetric by chance
 _SAME_MEAN = 1e-12  # of the largest value: means of different draws that are this near were made so

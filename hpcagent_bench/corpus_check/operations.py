@@ -19,9 +19,10 @@ from hpcagent_bench.corpus.declarations import ArrayDecl
 from hpcagent_bench.corpus.manifest import PRESETS
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check import draws
-from hpcagent_bench.corpus_check.calls import Call, native_call
+from hpcagent_bench.corpus_check.calls import native_call
 from hpcagent_bench.corpus_check.draws import Case
 from hpcagent_bench.toolchain import flags
+from hpcagent_bench.toolchain.in_process import Call
 from hpcagent_bench.translators import frontend, ir
 from hpcagent_bench.translators.backends import emit_c
 from hpcagent_bench.translators.backends.writing import Source, without_dead_locals

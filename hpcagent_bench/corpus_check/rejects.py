@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcagent_bench.corpus_check.agreement import same
-from hpcagent_bench.corpus_check.calls import Array, Arrays
+from hpcagent_bench.corpus_check.calls import Array
 from hpcagent_bench.corpus_check.draws import Answered, Oracle
 from hpcagent_bench.corpus_check.findings import Report
+from hpcagent_bench.toolchain.in_process import Arrays
 
 Answer = Callable[[Answered, str], Array | None]
 """The false values of one output on one input, or None where the fixture makes no sense there."""

@@ -10,9 +10,10 @@ from pathlib import Path
 from hpcagent_bench import translators
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.corpus_check import reorderings
-from hpcagent_bench.corpus_check.calls import Call, native_call
+from hpcagent_bench.corpus_check.calls import native_call
 from hpcagent_bench.corpus_check.translation import Translation
 from hpcagent_bench.toolchain import flags
+from hpcagent_bench.toolchain.in_process import Call
 
 _THREADED: tuple[translators.Language, ...] = ("c", "fortran")
 

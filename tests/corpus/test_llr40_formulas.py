@@ -288,10 +288,7 @@ def wf_triangular(a, LEN_2D, **_):
 
 
 def draw(kernel: spec.Kernel, params: dict[str, Any], seed: int = 5, variant: Any = None) -> Arrays:
-    dtypes = kernel.dtypes("float64")
-    arrays = {name: np.empty(shape, dtypes[name]) for name, shape in kernel.shapes(params).items()}
-    fuzz.fill(kernel, arrays, params, value_seed=seed, structural_seed=seed, threads=1, variant=variant)
-    return arrays
+    return fuzz.drawn(kernel, params, value_seed=seed, structural_seed=seed, variant=variant)
 
 
 def run(kernel: spec.Kernel, arrays: Arrays, params: dict[str, Any]) -> Arrays:

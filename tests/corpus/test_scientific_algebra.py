@@ -29,10 +29,7 @@ def run(name: str, **sizes: int) -> tuple[Arrays, Arrays]:
 
 
 def draw(kernel: Kernel, params: dict[str, int | float]) -> Arrays:
-    dtypes = kernel.dtypes()
-    arrays: Arrays = {key: np.empty(shape, dtypes[key]) for key, shape in kernel.shapes(params).items()}
-    fuzz.fill(kernel, arrays, params, value_seed=3, structural_seed=4, threads=1)
-    return arrays
+    return fuzz.drawn(kernel, params, value_seed=3, structural_seed=4)
 
 
 def csr(arrays: Arrays, values: str, columns: str, starts: str, shape: tuple[int, int]) -> sparse.csr_array:

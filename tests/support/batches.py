@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import re
 import subprocess
 import warnings
@@ -18,13 +16,12 @@ import yaml
 
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.toolchain import abi, languages
+from hpcagent_bench.toolchain import in_process, languages
 from hpcagent_bench.translators import emit
 
 Arrays = dict[str, np.ndarray]
 FLAGS = ("-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-w", "-lm")
 _STATIC = re.compile(r"^static [^=;{]*?\b(\w+)\(", re.MULTILINE)
-_BY_VALUE = {"int64": ctypes.c_int64, "float64": ctypes.c_double, "float32": ctypes.c_float}
 
 
 @dataclass
@@ -109,7 +106,7 @@ def compiled(
         sources = [_apart(source, number) for number, source in enumerate(sources)]
     parts = min(2, len(cases))
 
-    def build(part: int) -> ctypes.CDLL:
+    def build(part: int) -> Path:
         path = folder / f"part{part}{languages.get(language).extension}"
         path.write_text("\n".join(sources[part::parts]))
         library = path.with_suffix(".so")
@@ -119,27 +116,17 @@ def compiled(
         command = [compiler, *free, *openmp, str(path), "-o", str(library), *FLAGS]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]
-        return ctypes.CDLL(str(library))
+        return library
 
     with ThreadPoolExecutor(parts) as pool:
         libraries = list(pool.map(build, range(parts)))
-    return [_callable(case.kernel, libraries[n % parts]) for n, case in enumerate(cases)]
+    return [in_process.of_library(case.kernel, libraries[n % parts]) for n, case in enumerate(cases)]
 
 
 def _module(kernel: Kernel, text: str, folder: Path) -> Callable[..., None]:
     path = folder / f"{kernel.name}_numba.py"
     path.write_text(text)
-    found = importlib.util.spec_from_file_location(path.stem, path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-
-    def call(arrays: Arrays, sizes: Mapping[str, int]) -> None:
-        values = {**kernel.scalars(sizes), **arrays}
-        getattr(module, kernel.function)(*(values[name] for name in kernel.arg_order))
-
-    return call
+    return in_process.of_module(kernel, path)
 
 
 def _apart(source: str, number: int) -> str:
@@ -147,23 +134,6 @@ def _apart(source: str, number: int) -> str:
     for name in set(_STATIC.findall(source)):
         source = re.sub(rf"\b{name}\b", f"{name}_p{number}", source)
     return source
-
-
-def _callable(kernel: Kernel, library: ctypes.CDLL) -> Callable[..., None]:
-    entry = getattr(library, kernel.symbol)
-    args = abi.binding(kernel).args
-
-    def call(arrays: Arrays, sizes: Mapping[str, int]) -> None:
-        scalars = kernel.scalars(sizes)
-        values: list[Any] = [
-            arrays[arg.name].ctypes.data_as(ctypes.c_void_p)
-            if arg.kind == "ptr"
-            else _BY_VALUE[arg.dtype](scalars[arg.name])
-            for arg in args
-        ]
-        entry(*values, None, ctypes.c_int64(0))
-
-    return call
 
 
 def difference(case: Case, call: Callable[..., None]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from hpcagent_bench.corpus import fuzz
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.support.distributions import Variant
+from hpcagent_bench.toolchain import in_process
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -20,15 +20,12 @@ def drawn(
 ) -> Arrays:
     """Every array in double precision; sizes and knobs that ``params`` leaves out come from S."""
     params = {**kernel.presets["S"], **params}
-    dtypes = kernel.dtypes()
-    arrays = {name: np.empty(shape, dtypes[name]) for name, shape in kernel.shapes(params).items()}
-    fuzz.fill(kernel, arrays, params, value_seed=seed, structural_seed=seed, threads=1, variant=variant)
-    return arrays
+    return fuzz.drawn(kernel, params, value_seed=seed, structural_seed=seed, variant=variant)
 
 
 def computed(kernel: Kernel, arrays: Arrays, params: Mapping[str, int | float]) -> Arrays:
     """What the reference leaves in the outputs; ``arrays`` stay as they are."""
-    scalars = kernel.scalars({**kernel.presets["S"], **params})
-    values = {**scalars, **{name: array.copy() for name, array in arrays.items()}}
-    kernel.load_numpy()(*(values[name] for name in kernel.arg_order))
+    values = {name: array.copy() for name, array in arrays.items()}
+    call = in_process.of_function(kernel, kernel.load_numpy())
+    call(values, {**kernel.presets["S"], **params})
     return {name: values[name] for name in kernel.outputs}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +13,7 @@ import yaml
 
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.toolchain import abi, flags, languages
+from hpcagent_bench.toolchain import flags, in_process, languages
 from hpcagent_bench.translators import emit
 
 Arrays = dict[str, np.ndarray]
@@ -24,12 +22,6 @@ STRICT = {
     "cpp": ("-ffp-contract=off", "-Werror"),
     # gfortran reassociates unless told not to, and does not see the if around an access that it warns about
     "fortran": ("-ffp-contract=off", "-fno-associative-math", "-Werror", "-Wno-do-subscript"),
-}
-BY_VALUE = {"float64": ctypes.c_double, "float32": ctypes.c_float, "bool": ctypes.c_bool}
-BY_VALUE |= {
-    f"{sign}int{bits}": getattr(ctypes, f"c_{sign}int{bits}")
-    for sign in ("", "u")
-    for bits in (8, 16, 32, 64)
 }
 
 
@@ -70,8 +62,7 @@ def inputs() -> Callable[..., Arrays]:
 @pytest.fixture
 def call_numpy() -> Callable[..., None]:
     def call(kernel: Kernel, arrays: Arrays, params: Mapping[str, int | float]) -> None:
-        values = {**kernel.scalars(params), **arrays}
-        kernel.load_numpy()(*(values[name] for name in kernel.arg_order))
+        in_process.of_function(kernel, kernel.load_numpy())(arrays, params)
 
     return call
 
@@ -97,17 +88,11 @@ def build(tmp_path: Path) -> Callable[..., Callable[..., None]]:
             check=False,
         )
         assert done.returncode == 0, f"{done.stderr}\n{text}"
-        entry = getattr(ctypes.CDLL(str(library)), kernel.symbol)
+        emitted = in_process.of_library(kernel, library, datatype)
 
         def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
-            values: list[Any] = []
-            for arg in abi.binding(kernel, datatype).args:
-                if arg.kind == "ptr":
-                    assert arrays[arg.name].flags.c_contiguous
-                    values.append(arrays[arg.name].ctypes.data_as(ctypes.c_void_p))
-                else:
-                    values.append(BY_VALUE[arg.dtype](kernel.scalars(params)[arg.name]))
-            entry(*values, None, ctypes.c_int64(0))
+            assert all(array.flags.c_contiguous for array in arrays.values())
+            emitted(arrays, params)
 
         return call
 
@@ -118,17 +103,7 @@ def _module(kernel: Kernel, text: str, folder: Path) -> Callable[..., None]:
     """The emitted numba module's function, compiled from a file of its own."""
     path = folder / f"{kernel.name}_emitted_{len(list(folder.glob('*.py')))}.py"
     path.write_text(text)
-    module_spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert module_spec is not None
-    assert module_spec.loader is not None
-    module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
-
-    def call(arrays: Arrays, params: Mapping[str, int | float]) -> None:
-        values = {**kernel.scalars(params), **arrays}
-        getattr(module, kernel.function)(*(values[name] for name in kernel.arg_order))
-
-    return call
+    return in_process.of_module(kernel, path)
 
 
 @pytest.fixture

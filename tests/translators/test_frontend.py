@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from probes import DTYPES, draws
 from typed_form import run
 
 from hpcagent_bench.translators import Unsupported, frontend
 
-DTYPES = (
-    "int8",
-    "uint8",
-    "int16",
-    "uint32",
-    "int32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-    "complex64",
-    "bool",
-)
 ARRAYS = {
     **{name: {"shape": "(N,)", "dtype": name} for name in DTYPES},
     "x": "(N,)",
@@ -28,30 +16,6 @@ ARRAYS = {
     "m": "(N, N)",
 }
 HEADER = "import numpy as np\n\n"
-
-
-def draws(size: int) -> dict[str, np.ndarray]:
-    """Full-range integers (the extreme values among them) and floats of both signs."""
-    rng = np.random.default_rng(11)
-    arrays: dict[str, np.ndarray] = {}
-    for name in DTYPES:
-        dtype = np.dtype(name)
-        if dtype.kind in "iu":
-            limits = np.iinfo(dtype)
-            values = rng.integers(limits.min, limits.max, size, dtype=dtype, endpoint=True)
-            values[: min(3, size)] = (limits.min, limits.max, 0)[: min(3, size)]
-        elif dtype.kind == "b":
-            values = rng.random(size) < 0.5
-        else:
-            values = (
-                (rng.normal(size=size) + 1j * rng.normal(size=size)).astype(dtype)
-                if dtype.kind == "c"
-                else (rng.normal(size=size).astype(dtype))
-            )
-        arrays[name] = values
-    arrays["x"], arrays["y"] = rng.normal(size=size) * 10, rng.normal(size=size) * 10
-    arrays["m"] = rng.normal(size=(size, size))
-    return arrays
 
 
 @pytest.fixture
@@ -63,7 +27,8 @@ def agree(make_kernel):
         text = f"{HEADER}{functions}\n\ndef probe({', '.join(names)}):\n    {source}\n"
         kernel = make_kernel(text, ARRAYS, list(ARRAYS), **keys)
         translated = frontend.translate(kernel)
-        expected = {**draws(size), **(given or {})}
+        drawn = draws(size)
+        expected = {**{name: drawn[name] for name in ARRAYS}, **(given or {})}
         actual = {name: array.copy() for name, array in expected.items()}
         scalars = kernel.scalars({"N": size})
         with np.errstate(all="ignore"):
