@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 from hpcagent_bench.errors import UserError, did_you_mean
 
 Role = Literal["preview", "final", "calibration"]
+Sampled = Literal["input", "run"]
+"""What gets a process of its own on each side: an input with all its runs, or every timed run."""
 
 WARMUP = 1
 """Untimed calls each side runs first (scoring.md 1.1)."""
@@ -23,6 +26,7 @@ class Protocol:
     runs: int
     alpha: float
     timing_test: str = "mannwhitney_delta"
+    sampled: Sampled = "input"
 
     @property
     def calls(self) -> int:
@@ -33,7 +37,24 @@ class Protocol:
 PREVIEW = Protocol("mw2x5", "preview", inputs=2, runs=5, alpha=0.1)
 FINAL = Protocol("mw4x5", "final", inputs=4, runs=5, alpha=0.1)
 
-REGISTRY: dict[str, Protocol] = {p.stamp: p for p in (PREVIEW, FINAL)}
+PROCESS_FINAL = Protocol("mwp4x5", "final", inputs=4, runs=5, alpha=0.1, sampled="run")
+"""As ``mw4x5``, but each of a side's five timed runs in a fresh process after a warm-up call of its own: a
+process is one sample of code and memory layout, and five runs inside one process share it."""
+
+
+def _calibration(final: Protocol) -> Protocol:
+    """``<stamp>-aa``: the baseline timed against itself; nothing credits it."""
+    return dataclasses.replace(final, stamp=f"{final.stamp}-aa", role="calibration")
+
+
+REGISTRY: dict[str, Protocol] = {
+    p.stamp: p for p in (PREVIEW, FINAL, PROCESS_FINAL, _calibration(FINAL), _calibration(PROCESS_FINAL))
+}
+
+
+def calibration_of(stamp: str) -> Protocol:
+    """The calibration protocol beside the final protocol ``stamp``."""
+    return get(f"{credited(stamp).stamp}-aa")
 
 
 def get(stamp: str) -> Protocol:

@@ -18,6 +18,7 @@ from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.memory import Pool
+from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import References
 from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.toolchain.abi import Binding
@@ -51,6 +52,7 @@ class GradingContext:
     """Where grades build; None is the system's temporary folder."""
     memory: RaceMemory = field(default_factory=RaceMemory)
     pool: Pool = field(default_factory=Pool)
+    phases: Phases = field(default_factory=Phases)
     references: References = field(init=False)
     _written: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 

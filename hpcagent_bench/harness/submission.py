@@ -15,7 +15,12 @@ from hpcagent_bench.harness.sandbox import Build
 
 @dataclass(frozen=True)
 class Submission:
-    """What an agent handed in. ``build`` is the request's own list, reduced before use."""
+    """What an agent handed in. ``build`` is the request's own list, reduced before use.
+
+    ``source`` is the delivered text, empty for a ``library``, whose file the judge has already copied to a
+    place no agent reaches. ``family`` is the compiler family (gcc or llvm), for the candidate and for the C
+    reference it is measured against.
+    """
 
     kernel: Kernel
     language: str
@@ -23,6 +28,8 @@ class Submission:
     build: tuple[str, ...] = ()
     workspace_bytes: int = 0
     source_mode: str = "source"
+    family: str = "gcc"
+    library: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -53,4 +60,7 @@ class Grading:
     folder: Path
     build: Build | None = None
     inputs: list[InputResult] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the grade should know: gates not applied, constructs recorded, never a refusal."""
+    suspicion: str = ""
+    """Why the whole grade is suspect although nothing rejected it (undefined behaviour), or empty."""
