@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,20 @@ def file_token(run_dir: Path, token: str, kernel: str, mode: str = "single", wor
 class Judge:
     """One judge process; ``url`` is set once it serves."""
 
-    def __init__(self, run_dir: Path, *, denominator: str = "c") -> None:
+    def __init__(
+        self, run_dir: Path, *, denominator: str = "c", settings: Mapping[str, object] | None = None
+    ) -> None:
+        """``settings`` are further keys of group ``judge`` by dotted name."""
         self.run_dir = run_dir
         run_dir.mkdir(parents=True, exist_ok=True)
         seeds = run_dir / "seeds.json"
         seeds.write_text(json.dumps({"first": 1, "second": 2, "third": 3}))
+        chosen = {"measurement.denominator.loop_level_reasoning": denominator, **(settings or {})}
         code = (
             "import sys; from pathlib import Path; from hpcagent_bench import config; "
             "from hpcagent_bench.cluster import serve; j = config.Judge(); "
-            f"j.measurement.denominator.loop_level_reasoning = {denominator!r}; "
-            "serve.serve(serve.ServeOptions(Path(sys.argv[1]), seeds=Path(sys.argv[2]), record=True, "
+            + "".join(f"j.{key} = {value!r}; " for key, value in chosen.items())
+            + "serve.serve(serve.ServeOptions(Path(sys.argv[1]), seeds=Path(sys.argv[2]), record=True, "
             "tokens=Path(sys.argv[1]) / 'fused-tokens', with_parent=True), j, config.Sizes('tiny', 2**18))"
         )
         self.process = subprocess.Popen([sys.executable, "-c", code, str(run_dir), str(seeds)])
