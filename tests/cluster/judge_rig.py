@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 
@@ -34,13 +34,19 @@ class Judge:
     """One judge process; ``url`` is set once it serves."""
 
     def __init__(
-        self, run_dir: Path, *, denominator: str = "c", settings: Mapping[str, object] | None = None
+        self,
+        run_dir: Path,
+        *,
+        denominator: str = "c",
+        settings: Mapping[str, object] | None = None,
+        seeds: Mapping[str, object] | None = None,
+        log: IO[bytes] | None = None,
     ) -> None:
-        """``settings`` are further keys of group ``judge`` by dotted name."""
+        """``settings`` are further keys of group ``judge`` by dotted name; ``log`` gets what it prints."""
         self.run_dir = run_dir
         run_dir.mkdir(parents=True, exist_ok=True)
-        seeds = run_dir / "seeds.json"
-        seeds.write_text(json.dumps({"first": 1, "second": 2, "third": 3}))
+        seeds_file = run_dir / "seeds.json"
+        seeds_file.write_text(json.dumps(seeds or {"first": 1, "second": 2, "third": 3}))
         chosen = {"measurement.denominator.loop_level_reasoning": denominator, **(settings or {})}
         code = (
             "import sys; from pathlib import Path; from hpcagent_bench import config; "
@@ -49,7 +55,8 @@ class Judge:
             + "serve.serve(serve.ServeOptions(Path(sys.argv[1]), seeds=Path(sys.argv[2]), record=True, "
             "tokens=Path(sys.argv[1]) / 'fused-tokens', with_parent=True), j, config.Sizes('tiny', 2**18))"
         )
-        self.process = subprocess.Popen([sys.executable, "-c", code, str(run_dir), str(seeds)])
+        argv = [sys.executable, "-c", code, str(run_dir), str(seeds_file)]
+        self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         service = run_dir / "judge" / "rank-0" / "service.json"
         service.unlink(missing_ok=True)
         deadline = time.monotonic() + 60
