@@ -53,7 +53,7 @@ def timed_calls_gate(grading: Grading) -> Rejection | None:
             cell,
             settings.protocol,
             lambda: start_candidate(grading),
-            grading.submission.workspace_bytes,
+            grading.workspace_bytes(cell.params),
         )
         result = measurement.run(input_seeds(context, kernel, cell, settings.seed, settings.protocol))
         grading.inputs.append(result)

@@ -114,6 +114,7 @@ def grade_of(
         denominator=verdict.denominator,
         score_rule=score_rule.SCORE_RULE if is_credited(verdict, settings) else None,
         requested_build=list(verdict.submission.build),
+        requested_libraries=list(verdict.submission.libraries) or None,
         build_commands=[shlex.join(argv) for argv in build.commands] if build else None,
         build_ok=build.ok if build else None,
         correct=None if verdict.fault else verdict.correct,
@@ -126,7 +127,7 @@ def grade_of(
         baseline_ns=_mean_ns([r.baseline for r in reductions]),
         native_ns=_mean_ns([r.candidate for r in reductions]),
         detail=_detail(verdict),
-        workspace_bytes=verdict.submission.workspace_bytes,
+        workspace_bytes=_workspace(verdict, settings),
         node=platform.node(),
         cpu=cpu_model(),
         commit_sha=commit(),
@@ -160,6 +161,12 @@ def _measured(verdict: Verdict) -> float:
     if any(i.result.runs.device_runtime for i in verdict.inputs):
         return 1.0
     return score_rule.geometric_mean(ratios) if ratios else 0.0
+
+
+def _workspace(verdict: Verdict, settings: config.Judge) -> int:
+    """The largest workspace the submission asked for on an input of the grade, in bytes."""
+    limit = int(settings.limits.kernel_memory_gb * 2**30)
+    return max(verdict.submission.workspace_for(cell.params, limit) for cell in verdict.settings.cells)
 
 
 def _mean_ns(values: Sequence[float]) -> float | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcagent_bench import protocols
+from hpcagent_bench.corpus import expressions
 from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
 from hpcagent_bench.harness.metric import InputCell
@@ -19,7 +22,8 @@ class Submission:
 
     ``source`` is the delivered text, empty for a ``library``, whose file the judge has already copied to a
     place no agent reaches. ``family`` is the compiler family (gcc or llvm), for the candidate and for the C
-    reference it is measured against.
+    reference it is measured against. ``workspace`` is bytes as an expression over sizes and knobs; the larger
+    of it and ``workspace_bytes`` counts. ``libraries`` were asked for by name; their -l stand in ``build``.
     """
 
     kernel: Kernel
@@ -30,6 +34,21 @@ class Submission:
     source_mode: str = "source"
     family: str = "gcc"
     library: Path | None = None
+    workspace: str = ""
+    libraries: tuple[str, ...] = ()
+
+    def workspace_for(self, params: Mapping[str, int | float], limit: int) -> int:
+        """The workspace asked for at these sizes, in bytes, never above ``limit``.
+
+        Where the expression has no value (it divides by zero there) none is given.
+        """
+        asked = self.workspace_bytes
+        if self.workspace:
+            try:
+                asked = max(asked, expressions.integer(self.workspace, params))
+            except UserError:
+                return min(asked, limit)
+        return min(max(asked, 0), limit)
 
 
 @dataclass(frozen=True)
@@ -64,3 +83,8 @@ class Grading:
     """What a reader of the grade should know: gates not applied, constructs recorded, never a refusal."""
     suspicion: str = ""
     """Why the whole grade is suspect although nothing rejected it (undefined behaviour), or empty."""
+
+    def workspace_bytes(self, params: Mapping[str, int | float]) -> int:
+        """The workspace the submission asked for on an input of these sizes."""
+        limit = int(self.context.settings.limits.kernel_memory_gb * 2**30)
+        return self.submission.workspace_for(params, limit)

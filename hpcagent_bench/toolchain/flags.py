@@ -43,6 +43,18 @@ LINKABLE = frozenset(
 )
 """Libraries a submission may name with -l."""
 
+ALWAYS_REFUSED = re.compile(r"-ffast-math|-Ofast|-std=.*", re.DOTALL)
+"""What a request must not even ask for: it would change what every build means."""
+
+OPT_REPORT: dict[str, tuple[str, ...]] = {
+    "gcc": ("-fopt-info-optimized-missed",),
+    "llvm": ("-Rpass=.*", "-Rpass-missed=(loop|slp|inline|licm|unroll).*"),
+}
+"""By compiler family: have it say what it optimised and what it could not, among its diagnostics."""
+
+DEBUG_LINES = ("-g", "-fno-omit-frame-pointer")
+"""For a profiler: which line an instruction comes from. Changes no instruction's result."""
+
 _KEPT = re.compile(r"-I.+|-L.+|-D[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?(=.*)?", re.DOTALL)
 _LINK = re.compile(r"-l([A-Za-z0-9_+.-]+)")
 
