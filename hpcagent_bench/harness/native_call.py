@@ -51,6 +51,9 @@ class Outcome:
     outside_ns: int = 0
     cpu_ns: int = 0
     detail: str = ""
+    late_cpu_ns: int = 0
+    fp_modes: str = ""
+    overrun: str = ""
 
 
 class Loader(Protocol):
@@ -103,6 +106,7 @@ class Child:
         stack_mb: int,
         sealed: bool = True,
         pool: Pool | None = None,
+        sanitized: bool = False,
     ) -> Child:
         """A child that calls ``binding.symbol`` of the shared library ``library``.
 
@@ -135,6 +139,27 @@ class Child:
 
         process = start.numba(source, function, arg_order, cores=cores, sealed=sealed)
         return cls(process, binding, messages.load_json, pool=pool, trusted=True)
+
+    @classmethod
+    def python(
+        cls,
+        module: Path,
+        function: str,
+        arg_order: Sequence[str],
+        binding: Binding,
+        *,
+        cores: Sequence[int],
+        memory_bytes: int | None,
+        stack_mb: int,
+        sealed: bool = True,
+        pool: Pool | None = None,
+    ) -> Child:
+        """A child that calls ``function`` of the untrusted Python module file ``module``."""
+        raise NotImplementedError
+
+    def sanitizer_notes(self) -> str:
+        """Head of what the undefined-behaviour sanitizer said so far, empty when nothing."""
+        return ""
 
     @property
     def pid(self) -> int:

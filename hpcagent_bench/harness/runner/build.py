@@ -74,3 +74,8 @@ def shim_source(binding: Binding) -> str:
 def shim(binding: Binding) -> Path:
     """The shared library that calls kernels of this binding."""
     return _compile("shim", "shim.so", {"shim.c": shim_source(binding)}, "shim.c", shared=True)
+
+
+def sanitizer_available(family: str) -> bool:
+    """Whether this host can build and run sanitized code of that compiler family."""
+    return False
