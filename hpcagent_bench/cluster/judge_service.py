@@ -129,8 +129,8 @@ def _information_routes(app: FastAPI, office: Office) -> None:
     async def build(language: str, rank: str | None = None) -> dict[str, Any]:
         """The exact command that compiles and links a submission."""
         requests.check_rank(rank, office.rank)
-        if language not in languages.REGISTRY:
-            raise Refused(400, f"language is {language!r}; one of {', '.join(languages.REGISTRY)}")
+        if language not in languages.COMPILED:
+            raise Refused(400, f"language is {language!r}; compiled are {', '.join(languages.COMPILED)}")
         source = Path("kernel" + languages.get(language).extension)
         argv = flags.compile_command(language, source, Path("libkernel.so"))
         return {"language": language, "argv": argv, "command": shlex.join(argv)}

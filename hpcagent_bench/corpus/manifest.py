@@ -23,8 +23,8 @@ SPARSE = ("sparse_layouts", "configurations", "distributions", "variants")
 
 
 def _language(value: str) -> str:
-    if value not in languages.REGISTRY:
-        raise ValueError(f"'{value}' is not known; {did_you_mean(value, languages.REGISTRY)}")
+    if value not in languages.COMPILED:
+        raise ValueError(f"'{value}' is not known; {did_you_mean(value, languages.COMPILED)}")
     return value
 
 

@@ -6,20 +6,28 @@ never on: value-changing optimisation is the submission's to write and the toler
 
 from __future__ import annotations
 
+import functools
 import re
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from hpcagent_bench.toolchain import languages
 
-Purpose = Literal["submission", "reference", "runner"]
+Purpose = Literal["submission", "reference", "runner", "sanitized"]
 
 _OPTIMISE = ("-O3", "-march=native")
 _SEMANTICS = ("-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fstrict-aliasing")
 _OPENMP = ("-fopenmp",)
 _WARN = ("-Wall", "-Wextra")
 _SHARED = ("-fPIC", "-shared")
+_COMPLETE = ("-Wl,-z,defs",)  # a function that nothing defines fails the build, not the first call
+_SANITIZED = (
+    *("-O1", "-g1", "-march=native", "-fno-omit-frame-pointer"),
+    *("-fsanitize=address,undefined", "-fsanitize-recover=undefined", "-fno-sanitize=vptr"),
+)
 _RUNNER = ("-ffp-contract=off",)  # what the judge computes itself is the same on every machine
 _LIBRARIES = ("-lm",)
 
@@ -71,20 +79,25 @@ def compile_command(
 ) -> list[str]:
     """The one command that compiles ``source`` and links it into ``output``.
 
-    ``shared`` makes a shared library, else a program. ``extra`` is what a submission's build list may
-    contribute (see split_build_list): include paths and macros go before the source, libraries after it.
+    A ``sanitized`` build reports memory errors and undefined behaviour; its run-time library comes from the
+    program that loads it. ``shared`` makes a shared library, else a program. ``extra`` is what a submission's
+    build list may contribute (see split_build_list): include paths and macros go before the source, libraries
+    after it.
     """
     entry = languages.get(language)
     before = [item for item in extra if not item.startswith(("-l", "-L"))]
     after = [item for item in extra if item.startswith(("-l", "-L"))]
+    complete = shared and purpose in ("submission", "reference")
+    compiler = entry.compiler(family)
     return [
-        entry.compiler(family),
+        compiler,
         entry.standards[family],
-        *_OPTIMISE,
-        *_OPENMP,
+        *(_SANITIZED if purpose == "sanitized" else _OPTIMISE),
+        *_openmp(compiler, family),
         *(_RUNNER if purpose == "runner" else _SEMANTICS),
         *_WARN,
         *(_SHARED if shared else ()),
+        *(_COMPLETE if complete else ()),
         *before,
         str(source),
         "-o",
@@ -92,6 +105,25 @@ def compile_command(
         *after,
         *_LIBRARIES,
     ]
+
+
+def _openmp(compiler: str, family: str) -> tuple[str, ...]:
+    """OpenMP, unless this is a clang without its library: then parallel loops run on one core."""
+    return _OPENMP if family == "gcc" or has_openmp(compiler) else ("-fno-openmp",)
+
+
+@functools.lru_cache(maxsize=8)
+def has_openmp(compiler: str) -> bool:
+    """Whether ``compiler`` finds OpenMP's header and library; False as well when it cannot be run."""
+    text = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
+    with tempfile.TemporaryDirectory(prefix="openmp-") as folder:
+        source = Path(folder) / "probe.c"
+        source.write_text(text)
+        argv = [compiler, *_OPENMP, "-x", "c", str(source), "-o", f"{folder}/probe"]
+        try:
+            return subprocess.run(argv, capture_output=True, timeout=60, check=False).returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
 
 
 def split_build_list(items: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -70,6 +70,39 @@ def test_build_lists_keep_only_paths_macros_and_known_libraries():
     assert refused == refuse
 
 
+def test_python_is_a_language_without_a_compiler():
+    assert languages.get("python").extension == ".py"
+    assert languages.COMPILED == ("c", "cpp", "fortran")
+    with pytest.raises(UserError, match="python is not compiled"):
+        flags.compile_command("python", Path("k.py"), Path("k.so"))
+
+
+@pytest.mark.parametrize(
+    ("language", "family"), [("c", "llvm"), ("cpp", "llvm"), ("c", "gcc"), ("fortran", "gcc")]
+)
+@pytest.mark.parametrize("purpose", ["submission", "sanitized"])
+def test_each_family_builds_by_the_same_matrix(language, family, purpose, tmp_path):
+    source = tmp_path / f"f{languages.get(language).extension}"
+    source.write_text(EMPTY[language])
+    command = flags.compile_command(language, source, tmp_path / "f.so", family=family, purpose=purpose)
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stderr == ""
+    semantics = "-march=native -fno-math-errno -fno-trapping-math -fno-signed-zeros -fstrict-aliasing"
+    assert set(semantics.split()) <= set(command)
+    parallel = "-fopenmp" if family == "gcc" or flags.has_openmp(command[0]) else "-fno-openmp"
+    assert parallel in command
+    assert ("-fsanitize=address,undefined" in command) == (purpose == "sanitized")
+
+
+@pytest.mark.parametrize("family", ["gcc", "llvm"])
+def test_a_function_nobody_defines_fails_the_build(family, tmp_path):
+    source = tmp_path / "f.c"
+    source.write_text("void nowhere(void);\nvoid f(void) { nowhere(); }\n")
+    command = flags.compile_command("c", source, tmp_path / "f.so", family=family)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "nowhere" in done.stderr
+
+
 def test_unknown_languages_and_families():
     with pytest.raises(UserError, match="language 'fortan' is not supported; did you mean 'fortran'"):
         languages.get("fortan")
