@@ -100,13 +100,23 @@ def read(
     limit = int(settings.limits.kernel_memory_gb * 2**30)
     if not isinstance(workspace, int) or not 0 <= workspace <= limit:
         raise Refused(400, f"workspace_bytes is {workspace!r}; a whole number up to {limit}")
-    tokens = body.get("tokens")
     optimizer = body.get("optimizer")
     return Request(
         Submission(kernel, language, source, tuple(build), workspace, mode),
-        str(optimizer)[:200] if optimizer is not None else None,
-        tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None,
+        _text(optimizer)[:200] if optimizer is not None else None,
+        _count(body.get("tokens")),
     )
+
+
+def _text(value: Any) -> str:
+    """A note as it can be stored: JSON may hold half of a surrogate pair, UTF-8 cannot."""
+    return str(value).encode(errors="replace").decode()
+
+
+def _count(value: Any) -> int | None:
+    """A whole number that the database can hold, or None: what an agent counts never spoils its grade."""
+    known = isinstance(value, int) and not isinstance(value, bool)
+    return value if known and 0 <= value < 2**63 else None
 
 
 def _delivery(
