@@ -147,12 +147,10 @@ def final_of(verdict: Verdict, submit: results_db.Grade) -> results_db.Grade | N
 
 
 def is_credited(verdict: Verdict, settings: config.Judge) -> bool:
-    """Solved, stamped by the credited protocol, and sealed (scoring.md 1.6)."""
+    """Solved, stamped by the credited protocol, sealed and not suspect (scoring.md 1.6)."""
     stamp = verdict.settings.protocol.stamp
-    sealed = verdict.bracket.startswith("sealed-")
-    return (
-        verdict.solved and sealed and timing.credited_protocol(stamp, settings.measurement.credited_protocol)
-    )
+    sound = verdict.solved and not verdict.suspect and verdict.bracket.startswith("sealed-")
+    return sound and timing.credited_protocol(stamp, settings.measurement.credited_protocol)
 
 
 def _measured(verdict: Verdict) -> float:

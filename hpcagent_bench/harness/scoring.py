@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcagent_bench.corpus import precision
@@ -55,6 +55,12 @@ class Verdict:
     denominator: str
     bracket: str
     fault: bool = False
+    notes: tuple[str, ...] = ()
+    """What a reader should know besides: gates not applied, constructs met; never a refusal."""
+    suspicion: str = ""
+    """Why the whole grade is suspect although it passed every gate, or empty."""
+    phases: dict[str, float] = field(default_factory=dict)
+    """Seconds the grade spent in each phase (phases.PHASES)."""
 
     @property
     def correct(self) -> bool:
@@ -63,8 +69,8 @@ class Verdict:
 
     @property
     def suspect(self) -> bool:
-        """Whether every measured input is suspect: nothing is left to credit."""
-        return bool(self.inputs) and all(i.suspect for i in self.inputs)
+        """Whether nothing may be credited: the grade as a whole is suspect, or every measured input is."""
+        return bool(self.suspicion) or (bool(self.inputs) and all(i.suspect for i in self.inputs))
 
 
 def suspect_timing(result: InputResult, context: GradingContext) -> str:
@@ -106,6 +112,7 @@ def bracket(context: GradingContext) -> str:
 
 def score(context: GradingContext, submission: Submission, settings: Settings) -> Verdict:
     """Grade a submission: all gates of its protocol's role, then credit. Judge faults are caught here."""
+    context.phases.take()
     with tempfile.TemporaryDirectory(prefix="hpcagent-grade-", dir=context.work) as folder:
         grading = Grading(context, submission, settings, Path(folder))
         rejection: Rejection | None = None
@@ -138,4 +145,7 @@ def score(context: GradingContext, submission: Submission, settings: Settings) -
         denominators.for_kernel(submission.kernel, context.settings.measurement).name,
         bracket(context),
         bool(fault),
+        tuple(grading.notes),
+        grading.suspicion,
+        context.phases.take(),
     )
