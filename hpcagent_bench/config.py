@@ -61,6 +61,16 @@ class Measurement:
     early_stop_floor_s: float = 1.0
     pin_threads: bool = True
     timing_lock: str = ""  # flock path that serialises timing between graders on one host
+    node_check: str = _one_of("record", "wait", "record", "off")  # wait, or only note, while the node is busy
+    node_check_every_s: float = 3600.0
+    node_wait_s: float = 120.0
+    node_max_foreign: float = 0.05  # share of a timed core's time that others use
+    node_max_steal: float = 0.05  # the same, kept by the hypervisor
+    node_max_sibling: float = 0.3  # how busy the other hardware thread of a timed core may be
+    node_max_running: float = 1.5  # runnable tasks per CPU of the host
+    node_max_noise: float = 0.05  # a reference against itself: ratio of medians less 1
+    node_max_drift: float = 0.25  # slower than at its best since the judge started
+    node_min_memory_gb: float = 1.0
 
 
 @dataclass
@@ -101,7 +111,14 @@ class Service:
     score_enabled: bool = True
     datatype: str = _one_of("float64", "float64", "float32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2")
     oracle: str = "auto"
-    max_body_mb: int = 8
+    max_body_mb: int = _positive(8)
+    body_timeout_s: float = 30.0  # longest time for a body to arrive
+    max_library_mb: int = _positive(64)  # largest shared library of a delivery
+    max_waiting: int = _positive(256)  # requests that wait for their grade; beyond it 503
+    max_waiting_per_episode: int = _positive(32)  # of those, one worker's
+    profile_timeout_s: float = 120.0  # longest run under /profile
+    search_url: str = ""  # where /search is relayed to; "" has none
+    search_timeout_s: float = 30.0
 
 
 @dataclass
