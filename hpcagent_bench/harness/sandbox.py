@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from hpcagent_bench import seal
 from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness import shared_object
 from hpcagent_bench.harness.build_log import LOG_MAX, filtered
 from hpcagent_bench.harness.runner import build as runner_build
 from hpcagent_bench.toolchain import languages, tool_cache
@@ -23,11 +25,13 @@ from hpcagent_bench.toolchain.flags import Purpose, compile_command
 
 INSIDE = Path("/build")
 LAUNCHER = Path("/grading/runner")
-COMPILER_MEMORY = 4 << 30
-"""Bytes of private memory for each process of a compiler."""
+COMPILER_MEMORY = 3 << 30
+"""Bytes of private memory for each process of a compiler; three compilers may run at once."""
 COMPILER_FILE = 256 << 20
 """Largest file a compiler may write."""
 REFERENCE_TIMEOUT_S = 300.0
+CANCEL_S = 0.05
+"""How long a cancelled command may go on."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class _Ran:
+class Ran:
     """One finished command: its exit status (None when stopped at its limit) and the head of its output."""
 
     status: int | None
@@ -70,12 +74,13 @@ def build(
     family: str = "gcc",
     sealed: bool = True,
     purpose: Purpose = "submission",
+    cancelled: threading.Event | None = None,
 ) -> Build:
     """Compile and link ``source`` into ``out_dir``; it must define ``symbol``.
 
     Sealed, the compiler sees the system folders, the source and nothing else. A source that does not compile,
     runs into ``timeout_s`` or lacks the symbol is a Build that is not ok; UserError is for a host that cannot
-    build.
+    build. ``cancelled``, once set, ends it early.
     """
     started = time.perf_counter()
     name = source_name(symbol, language)
@@ -88,41 +93,38 @@ def build(
     (out_dir / name).write_bytes(source.encode(errors="replace"))
     library = out_dir / target
     library.unlink(missing_ok=True)
-    ran = _run(argv, out_dir, timeout_s=timeout_s, sealed=sealed)
+    ran = run(argv, out_dir, timeout_s=timeout_s, sealed=sealed, cancelled=cancelled)
+    made = library.read_bytes() if ran.status == 0 and library.is_file() else b""
+    missing = shared_object.check(made, symbol) if made else ""
     log = filtered(ran.output, name)
-    ok = ran.status == 0 and library.is_file()
-    if ok and symbol not in _defined_symbols(target, out_dir, sealed=sealed):
-        ok = False
-        log = f"{name}: the library does not define {symbol}\n{log}"
-    elif not ok:
-        log = _reason(ran, timeout_s) + log
+    if missing:
+        log = f"{name}: {missing}\n{log}"
+    elif not made:
+        log = reason(ran, timeout_s) + log
+    ok = bool(made) and not missing
     return Build(
         ok=ok,
         library=library if ok else None,
         log=log,
         commands=(tuple(argv),),
-        digest=hashlib.blake2b(library.read_bytes(), digest_size=16).hexdigest() if ok else "",
+        digest=digest(made) if ok else "",
         seconds=time.perf_counter() - started,
         timed_out=ran.status is None,
     )
 
 
-def _reason(ran: _Ran, timeout_s: float) -> str:
-    """A first line for failures the compiler itself does not explain."""
+def digest(data: bytes) -> str:
+    """BLAKE2b of a library or module file, 32 hex digits."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def reason(ran: Ran, timeout_s: float) -> str:
+    """A first line for failures a compiler itself does not explain."""
     if ran.status is None:
         return f"the compiler was stopped after {timeout_s:g} s\n"
     if ran.status in (128 + signal.SIGKILL, -signal.SIGKILL):
         return "the compiler was killed (memory limit?)\n"
     return "" if ran.output.strip() else f"the compiler ended with status {ran.status}\n"
-
-
-def _defined_symbols(library: Path, folder: Path, *, sealed: bool) -> set[str]:
-    """Names of the functions a shared library exports."""
-    ran = _run(
-        ["nm", "-D", "--defined-only", str(library)], folder, timeout_s=20, sealed=sealed, room=1 << 24
-    )
-    fields = (line.split() for line in ran.output.splitlines())
-    return {parts[2].partition("@")[0] for parts in fields if len(parts) == 3 and parts[1] in "TtWwi"}
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -135,25 +137,38 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def _command(argv: Sequence[str], folder: Path, env: Mapping[str, str], *, sealed: bool) -> list[str]:
+def _command(
+    argv: Sequence[str], folder: Path, env: Mapping[str, str], *, sealed: bool, shown: Sequence[Path]
+) -> list[str]:
     """``argv`` behind the launcher that limits it, sealed with ``folder`` as the only writable place."""
     limits = ["launch", "", "0", str(COMPILER_MEMORY), str(COMPILER_FILE), "--"]
     found = shutil.which(argv[0], path=env["PATH"]) or argv[0]
     runner = runner_build.runner()
     if not sealed:
         return [str(runner), *limits, found, *argv[1:]]
-    ro = [seal.Bind(runner, LAUNCHER), *(seal.Bind(path, path) for path in seal.toolchain_folders())]
+    folders = dict.fromkeys([*seal.toolchain_folders(), *shown])
+    ro = [seal.Bind(runner, LAUNCHER), *(seal.Bind(path, path) for path in folders)]
     prefix = seal.builder(ro=ro, rw=[seal.Bind(folder.resolve(), INSIDE)], env=env, chdir=str(INSIDE))
     return [*prefix, str(LAUNCHER), *limits, found, *argv[1:]]
 
 
-def _run(
-    argv: Sequence[str], folder: Path, *, timeout_s: float, sealed: bool, room: int = 4 * LOG_MAX
-) -> _Ran:
-    """Run one command in ``folder``; keep ``room`` bytes of what it prints; end all of it at the limit."""
+def run(
+    argv: Sequence[str],
+    folder: Path,
+    *,
+    timeout_s: float,
+    sealed: bool,
+    room: int = 4 * LOG_MAX,
+    shown: Sequence[Path] = (),
+    cancelled: threading.Event | None = None,
+) -> Ran:
+    """Run one command in ``folder``; keep ``room`` bytes of what it prints; end all of it at the limit.
+
+    Sealed, it sees the system folders, compilers, ``folder`` and the folders ``shown``.
+    """
     env = _environment(Path("/tmp") if sealed else folder)
     process = subprocess.Popen(
-        _command(argv, folder, env, sealed=sealed),
+        _command(argv, folder, env, sealed=sealed, shown=shown),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -163,25 +178,27 @@ def _run(
     )
     assert process.stdout is not None
     with process, process.stdout:
-        head, finished = _read(process.stdout.fileno(), room, time.monotonic() + timeout_s)
+        head, finished = _read(
+            process.stdout.fileno(), room, time.monotonic() + timeout_s, cancelled or threading.Event()
+        )
         if not finished:
             _end(process)
         status = process.wait()
-    return _Ran(status if finished else None, head.decode(errors="replace"))
+    return Ran(status if finished else None, head.decode(errors="replace"))
 
 
-def _read(descriptor: int, room: int, deadline: float) -> tuple[bytes, bool]:
-    """(first ``room`` bytes, whether the writers ended before ``deadline``)."""
+def _read(descriptor: int, room: int, deadline: float, cancelled: threading.Event) -> tuple[bytes, bool]:
+    """(first ``room`` bytes, whether the writers ended before ``deadline`` and uncancelled)."""
     head = bytearray()
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+    while (left := deadline - time.monotonic()) > 0 and not cancelled.is_set():
+        if not poll.poll(min(left, CANCEL_S) * 1000):
+            continue
         part = os.read(descriptor, 1 << 16)
         if not part:
             return bytes(head), True
         head += part[: room - len(head)]
-        if time.monotonic() > deadline:
-            break
     return bytes(head), False
 
 
@@ -221,8 +238,8 @@ def build_reference(source: str, language: str, symbol: str, family: str = "gcc"
         library = tool_cache.cached("reference", key, str(target), make)
     except _NotBuilt:
         return failed[0]
-    digest = hashlib.blake2b(library.read_bytes(), digest_size=16).hexdigest()
-    return Build(True, library, "", (tuple(argv),), digest, time.perf_counter() - started, False)
+    seconds = time.perf_counter() - started
+    return Build(True, library, "", (tuple(argv),), digest(library.read_bytes()), seconds, False)
 
 
 class _NotBuilt(Exception):

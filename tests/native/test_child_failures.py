@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hpcagent_bench import paths, seal
+from hpcagent_bench.harness import sandbox
 from hpcagent_bench.harness.native_call import Child
 from tests.native.native_kernels import (
     BINDING,
@@ -138,7 +139,9 @@ def test_threads_that_compute_while_a_draw_is_handed_over_are_refused() -> None:
 def test_a_library_without_the_symbol_or_its_needs_is_refused(tmp_path: Path) -> None:
     text = f"{HEAD}void missing_function(void);\n{SIGNATURE} {{ missing_function(); }}\n"
     given = draw()
-    with native(library(text)) as running:
+    built = sandbox.build(text, "c", "axpy_fp64", tmp_path / "made", extra=["-Wl,-z,undefs"], timeout_s=60)
+    assert built.library is not None, built.log
+    with native(built.library) as running:
         outcome = running.call(given, scalars(), timeout_s=10)
         assert outcome.status == "refused"
         assert "missing_function" in outcome.detail
