@@ -209,12 +209,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-def build_reference(source: str, language: str, symbol: str, family: str = "gcc") -> Build:
+def build_reference(
+    source: str, language: str, symbol: str, family: str = "gcc", *, extra: Sequence[str] = ()
+) -> Build:
     """Build one of the judge's own sources; built once per content, flags, compiler and processor."""
     started = time.perf_counter()
     name = source_name(symbol, language)
     target = Path(name).with_suffix(".so")
-    argv = compile_command(language, Path(name), target, family=family, purpose="reference")
+    argv = compile_command(language, Path(name), target, family=family, extra=extra, purpose="reference")
     key = tool_cache.digest([source, tool_cache.compiler_version(argv[0]), tool_cache.cpu_model(), *argv])
     failed: list[Build] = []
 
@@ -224,6 +226,7 @@ def build_reference(source: str, language: str, symbol: str, family: str = "gcc"
             language,
             symbol,
             side.parent / "work",
+            extra=extra,
             timeout_s=REFERENCE_TIMEOUT_S,
             family=family,
             sealed=False,

@@ -107,6 +107,11 @@ def compile_command(
     ]
 
 
+def autopar(threads: int) -> tuple[str, ...]:
+    """Have gcc run the loops it can prove independent on ``threads`` threads (reference kind c-autopar)."""
+    return (f"-ftree-parallelize-loops={threads}",)
+
+
 def _openmp(compiler: str, family: str) -> tuple[str, ...]:
     """OpenMP, unless this is a clang without its library: then parallel loops run on one core."""
     return _OPENMP if family == "gcc" or has_openmp(compiler) else ("-fno-openmp",)
