@@ -7,6 +7,7 @@ unclocked and its outputs are read where they lie. Every way a child can go wron
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -170,6 +171,11 @@ class Child:
     def alive(self) -> bool:
         """Whether the child can take another call."""
         return self._failed is None and not self._process.ended
+
+    def await_ready(self) -> None:
+        """Wait until the child stands ready for its first call; if it never does, the call will say so."""
+        with contextlib.suppress(Ended, Late, OSError):
+            self._greet()
 
     def mapped_files(self) -> frozenset[str]:
         """Names of the files and libraries in the child's memory; empty once it is gone."""
