@@ -129,6 +129,9 @@ class Record:
     speedup_suspect_above_device: float = 16000.0
     physical_bandwidth_gbps_host: float = 10600.0
     physical_bandwidth_gbps_device: float = 10600.0
+    physical_margin: float = 2.0  # faster than the node's measured peak by more is impossible
+    clock_margin_us: float = 50.0  # beyond the reference's own gaps between the clocks inside and outside
+    unattested: str = _one_of("mark", "mark", "suspect")  # a gain smaller than the clocks can tell
 
 
 @dataclass
