@@ -90,7 +90,9 @@ class Episode:
             attempt = Attempt(len(self._done) + 1, now_ms())
             identity = {"problem": self.problem.id, "kernel": self.problem.kernel, "attempt": attempt.number}
             folder = attempts.next_agent_folder(
-                self.settings.run_dir, self.settings.shared_dir, {**identity, "worker_dir": self.dir.name}
+                self.settings.run_dir,
+                self.settings.shared_dir,
+                {**identity, "worker_dir": self.dir.name, "episode_id": self.problem.episode_id},
             )
             relay.begin_attempt()
             attempt.ending = self._attempt(relay, folder, deadline)
