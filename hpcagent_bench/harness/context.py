@@ -18,6 +18,7 @@ from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.memory import Pool
+from hpcagent_bench.harness.node import NodeWatch
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import References
 from hpcagent_bench.harness.seeds import GradingSeeds
@@ -54,10 +55,18 @@ class GradingContext:
     pool: Pool = field(default_factory=Pool)
     phases: Phases = field(default_factory=Phases)
     references: References = field(init=False)
+    _node: NodeWatch | None = field(default=None, repr=False)
     _written: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.references = References(self.settings, self.cores, self.pool)
+
+    @property
+    def node(self) -> NodeWatch:
+        """The watch over this node, which looks at nothing before it is asked to."""
+        if self._node is None:
+            self._node = NodeWatch(self.settings, self.cores, progress=self.progress, guard=self.timing)
+        return self._node
 
     @property
     def threads(self) -> int:

@@ -118,6 +118,8 @@ def score(context: GradingContext, submission: Submission, settings: Settings) -
         rejection: Rejection | None = None
         fault = ""
         try:
+            if settings.protocol.role == "final" and (note := context.node.require()):
+                grading.notes.append(note)
             rejection = anticheat.judge(grading)
         except (JudgeFault, precision.Ungradeable) as error:
             fault = str(error)
