@@ -37,6 +37,8 @@ format: $(VENV)/.installed-dev  ## let ruff write the layout
 
 bench: system-run $(VENV)/.installed-dev  ## what a grade costs here, emitted C and numba, drawing and comparing, autotune's gains
 	$(PYTHON) -m bench.judge_cost
+	$(PYTHON) -m bench.small_grade
+	$(PYTHON) -m bench.peak_memory
 	$(PYTHON) -m bench.emitted_c
 	$(PYTHON) -m bench.numba_threads
 	$(PYTHON) -m pytest -q -s -m bench

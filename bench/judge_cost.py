@@ -1,8 +1,9 @@
 """What a grade costs over the work it cannot avoid: ``python -m bench.judge_cost``.
 
-Per kernel a real /submit over HTTP, first and repeated. Irreducible work is the build and every call of both
-sides, each at the time the runner's own clock gave it; the rest (drawing, handing over, comparing, starting
-processes, recording, HTTP) is overhead. Ratios are taken inside one run, so the machine's speed cancels.
+Per kernel a real /submit over HTTP, first and repeated. Irreducible work is the submission's build, its fresh
+rebuild and its sanitized build, and every call of both sides, each at the time its runner's clock gave; the
+rest (drawing, handing over, comparing, starting processes, recording, HTTP) is overhead. Ratios are taken
+inside one run, so the machine's speed cancels.
 """
 
 from __future__ import annotations
@@ -11,117 +12,99 @@ import argparse
 import dataclasses
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
 from rich.console import Console
 from rich.table import Table
 
 from bench import empty_kernel
-from hpcagent_bench import study_tags, translators
+from bench.judge_process import Graded, grade, judge
 from hpcagent_bench.corpus import spec
 
-WORK_FILE_ENV = "HPCAGENT_BENCH_WORK_LOG"
+COMPUTING = (
+    "tsvc_2_s231",
+    "tsvc_2_s233",
+    "tsvc_2_s235",
+    "tsvc_2_s2275",
+    "fuse_diamond",
+    "column_order_rank_update",
+    "heat_3d_jacobi",
+    "yee_fdtd_2d",
+    "graph_laplacian_smooth",
+    "l1_jacobi",
+)
+"""Kernels whose call takes 20 ms or more on 64 MiB: where overhead is to be small."""
+STREAMING = (
+    "argmax_with_index",
+    "ext_war_unit",
+    "tsvc_2_s115",
+    "tsvc_2_s311",
+    "tsvc_2_vtvtv",
+    "wf_triangular",
+)
+"""Kernels that pass over 64 MiB about once, in a few milliseconds: drawing and comparing move as much."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Seconds of one /submit, how much of them were builds and calls, and the median call."""
+    """The first and a repeated /submit of one kernel."""
 
     kernel: str
-    round: str
-    wall_s: float
-    work_s: float
-    call_ms: float
+    first: Graded
+    again: Graded
 
     @property
     def ratio(self) -> float:
-        """Wall time over irreducible work."""
-        return self.wall_s / self.work_s
+        """Wall time over irreducible work of the repeated one."""
+        return self.again.wall_s / self.again.work_s
 
 
-@contextmanager
-def judge(folder: Path, sizes: str) -> Iterator[tuple[str, float, Path]]:
-    """A judge of its own process; yields its address, its start time in seconds, and its work log."""
-    log = folder / "work.jsonl"
-    seeds = folder / "seeds.json"
-    seeds.write_text(json.dumps({"first": 1, "second": 2, "third": 3}))
-    service = folder / "judge" / "rank-0" / "service.json"
-    begin = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.logged_judge", str(folder), str(seeds), sizes, str(log)],
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        while not service.exists():
-            if process.poll() is not None:
-                raise SystemExit("the judge did not start")
-            time.sleep(0.01)
-        url = json.loads(service.read_text())["url"]
-        httpx.get(f"{url}/health").raise_for_status()
-        yield url, time.perf_counter() - begin, log
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def submit(url: str, kernel: spec.Kernel, log: Path, round_name: str) -> Cost:
-    """One /submit of the emitted C reference."""
-    before = log.read_text().count("\n") if log.exists() else 0
-    body = {"kernel": kernel.name, "language": "c", "rank": 0, "source": translators.emit(kernel, "c")}
-    begin = time.perf_counter()
-    answer = httpx.post(f"{url}/submit", json=body, timeout=1800)
-    wall = time.perf_counter() - begin
-    if answer.status_code != 200 or answer.json()["correct"] != "yes":
-        raise SystemExit(f"{kernel.name}: {answer.status_code} {answer.text}")
-    entries = [json.loads(line) for line in log.read_text().splitlines()[before:]]
-    calls = [e["ns"] for e in entries if e["what"] == "call"]
-    work = sum(calls) / 1e9 + sum(e["s"] for e in entries if e["what"] == "build")
-    return Cost(kernel.name, round_name, wall, work, statistics.median(calls) / 1e6)
-
-
-def measure(sizes: str, kernels: list[str], say: Callable[[str], None]) -> tuple[list[Cost], float]:
+def measure(sizes: str, kernels: Sequence[str], say: Callable[[str], None]) -> tuple[list[Cost], float]:
     """First and repeated /submit of each kernel, and the judge's start time in seconds."""
     costs = []
     with tempfile.TemporaryDirectory(prefix="hpcagent-bench-") as folder:
-        with judge(Path(folder), sizes) as (url, start_s, log):
+        with judge(Path(folder), sizes) as served:
             for name in kernels:
+                say(name)
                 kernel = spec.load(name)
-                for round_name in ("first", "repeated"):
-                    say(f"{name} ({round_name})")
-                    costs.append(submit(url, kernel, log, round_name))
-    return costs, start_s
+                costs.append(Cost(name, grade(served, "submit", kernel), grade(served, "submit", kernel)))
+            return costs, served.start_s
 
 
-def show(costs: list[Cost], start_s: float, empty: empty_kernel.Bracket, sizes: str) -> None:
-    """Print the table and the two single figures."""
-    console = Console()
-    table = Table(title=f"/submit at sizes={sizes}")
-    for column in ("kernel", "call ms", "first s", "ratio", "repeated s", "work s", "ratio"):
+def phase_shares(grades: Sequence[Graded]) -> dict[str, float]:
+    """Median of each phase's share of a grade's wall time, largest first."""
+    names = {phase for graded in grades for phase in graded.phases}
+    shares = {
+        phase: statistics.median(g.phases.get(phase, 0.0) / g.wall_s for g in grades) for phase in names
+    }
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def show(costs: Sequence[Cost], title: str, console: Console) -> None:
+    """One row a kernel, then the median and the share of each phase."""
+    table = Table(title=title)
+    for column in ("kernel", "call ms", "first s", "repeated s", "builds s", "calls s", "ratio"):
         table.add_column(column, justify="left" if column == "kernel" else "right")
-    for first, again in zip(costs[::2], costs[1::2], strict=True):
+    for cost in costs:
+        again = cost.again
+        figures = (again.wall_s, again.builds_s, again.calls_s, cost.ratio)
         table.add_row(
-            first.kernel,
-            f"{again.call_ms:.1f}",
-            f"{first.wall_s:.2f}",
-            f"{first.ratio:.2f}",
-            f"{again.wall_s:.2f}",
-            f"{again.work_s:.2f}",
-            f"{again.ratio:.2f}",
+            cost.kernel, f"{again.call_ms:.1f}", f"{cost.first.wall_s:.2f}", *(f"{x:.2f}" for x in figures)
         )
     console.print(table)
-    console.print(f"median repeated ratio {statistics.median(c.ratio for c in costs[1::2]):.2f}")
-    console.print(f"judge start {start_s:.2f} s")
-    console.print(
-        f"an empty kernel reads {empty.inside_ns:.0f} ns inside, outside {empty.gap_us:.0f} us more"
+    console.print(f"median ratio of a repeated /submit {statistics.median(c.ratio for c in costs):.2f}")
+    shares = ", ".join(
+        f"{phase} {share:.1%}" for phase, share in phase_shares([c.again for c in costs]).items()
     )
+    console.print(f"where its time goes: {shares}\n")
+
+
+def _row(cost: Cost) -> dict[str, Any]:
+    return {**dataclasses.asdict(cost), "ratio": cost.ratio}
 
 
 def main() -> None:
@@ -129,24 +112,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sizes", default="laptop", help="rung, from conf/sizes (default laptop)")
-    parser.add_argument("--kernels", nargs="*", help="default: the quickstart roster")
+    parser.add_argument(
+        "--sizes", default="laptop", help="rung, from conf/sizes or in bytes (default laptop)"
+    )
+    parser.add_argument("--kernels", nargs="*", help="default: ten that compute, six that stream")
     parser.add_argument("--json", action="store_true", help="for scripts")
     options = parser.parse_args()
-    kernels = options.kernels or list(study_tags.load_tag("quickstart"))
-    quiet = options.json
 
     def say(what: str) -> None:
-        if not quiet:
+        if not options.json:
             print(what, file=sys.stderr, flush=True)
 
+    kernels = options.kernels or [*COMPUTING, *STREAMING]
     costs, start_s = measure(options.sizes, kernels, say)
     empty = empty_kernel.measure()
     if options.json:
-        rows: list[dict[str, Any]] = [{**dataclasses.asdict(c), "ratio": c.ratio} for c in costs]
+        rows = [_row(cost) for cost in costs]
         print(json.dumps({"submits": rows, "judge_start_s": start_s, "bracket": dataclasses.asdict(empty)}))
-    else:
-        show(costs, start_s, empty, options.sizes)
+        return
+    console = Console()
+    computing = [c for c in costs if c.kernel not in STREAMING]
+    streaming = [c for c in costs if c.kernel in STREAMING]
+    for title, part in (("calls of 20 ms and more", computing), ("calls at the speed of memory", streaming)):
+        if part:
+            show(part, f"/submit at sizes={options.sizes}: {title}", console)
+    console.print(f"judge start {start_s:.2f} s")
+    console.print(f"an empty kernel reads {empty.inside_ns:.0f} ns, outside {empty.gap_us:.0f} us more")
 
 
 if __name__ == "__main__":
