@@ -47,7 +47,11 @@ class Judge:
         run_dir.mkdir(parents=True, exist_ok=True)
         seeds_file = run_dir / "seeds.json"
         seeds_file.write_text(json.dumps(seeds or {"first": 1, "second": 2, "third": 3}))
-        chosen = {"measurement.denominator.loop_level_reasoning": denominator, **(settings or {})}
+        chosen = {
+            "measurement.denominator.loop_level_reasoning": denominator,
+            "measurement.node_check": "off",
+            **(settings or {}),
+        }
         code = (
             "import sys; from pathlib import Path; from hpcagent_bench import config; "
             "from hpcagent_bench.cluster import serve; j = config.Judge(); "

@@ -26,6 +26,7 @@ LOOP = "for (int64_t i = 0; i < LEN_1D; i++) { a[i] = a[i] * b[i] * c[i]; }\n"
 def context() -> Iterator[GradingContext]:
     settings = config.Judge()
     settings.measurement.denominator.loop_level_reasoning = "c"
+    settings.measurement.node_check = "off"
     settings.timeouts.kernel_s_override = 3.0
     made = GradingContext(settings, config.Sizes("tiny", 2**18), (0,), GradingSeeds(1, 2, 3))
     yield made

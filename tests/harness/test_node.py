@@ -14,12 +14,18 @@ from typing import Any
 
 import pytest
 
-from hpcagent_bench import config
-from hpcagent_bench.harness import node_loops
+from hpcagent_bench import config, translators
+from hpcagent_bench.corpus import spec
+from hpcagent_bench.harness import grade_under, node_loops, scoring
+from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.node import NodeNotReady, NodeWatch, excesses
 from hpcagent_bench.harness.node_loops import CoreTimes
 from hpcagent_bench.harness.node_readings import Machine, Readings, self_ratio, share, ticks
 from hpcagent_bench.harness.references import JudgeFault
+from hpcagent_bench.harness.seeds import GradingSeeds
+from hpcagent_bench.harness.submission import Submission
+
+KERNEL = spec.load("tsvc_2_vtvtv")
 
 QUIET = Readings(
     at=0.0,
@@ -171,6 +177,43 @@ def test_a_reference_against_itself_is_even_against_odd_runs() -> None:
     core = CoreTimes(1, (10, 12, 10, 12, 10, 12), (4, 4, 4, 4), 0.0)
     assert self_ratio([core]) == pytest.approx(1.2)
     assert self_ratio([CoreTimes(1, (7,) * 6, (), 0.0)]) == 1.0
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[GradingContext]:
+    settings = config.Judge()
+    settings.measurement.denominator.loop_level_reasoning = "c"
+    settings.measurement.node_wait_s = 1.0
+    made = GradingContext(settings, config.Sizes("tiny", 2**18), (0,), GradingSeeds(1, 2, 3))
+    yield made
+    made.close()
+
+
+def graded_on(context: GradingContext, mode: str, look: Readings, route: str = "submit") -> scoring.Verdict:
+    """A grade of the reference on a node that reads ``look``."""
+    context.settings.measurement.node_check = mode
+    clock = Clock()
+    watching = NodeWatch(context.settings, (0,), reader=Told(look), clock=clock, sleep=clock.sleep)
+    context._node = watching
+    submission = Submission(KERNEL, "c", translators.emit(KERNEL, "c"))
+    grade = grade_under.submit_grade if route == "submit" else grade_under.score_grade
+    return grade(context, submission)
+
+
+def test_a_submit_on_a_busy_node_is_the_judges_fault_and_never_a_number(context: GradingContext) -> None:
+    verdict = graded_on(context, "wait", BUSY)
+    assert (verdict.status, verdict.fault, verdict.solved) == ("score_error", True, False)
+    assert verdict.reason.startswith("infra: node ")
+    assert verdict.inputs == ()  # nothing was timed
+
+
+def test_its_twin_on_a_quiet_node_is_credited(context: GradingContext) -> None:
+    verdict = graded_on(context, "wait", QUIET)
+    assert (verdict.status, verdict.solved) == ("ok", True), verdict.reason
+
+
+def test_a_preview_steers_and_waits_for_nothing(context: GradingContext) -> None:
+    assert graded_on(context, "wait", BUSY, "score").correct
 
 
 def stat_file(folder: Path, *cpus: tuple[int, ...], running: int = 3) -> Path:
