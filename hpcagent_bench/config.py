@@ -92,6 +92,7 @@ class Fuzz:
     xl_lo_mult: float = 0.5
     xl_hi_mult: float = 1.0
     config_pool: int = 5
+    hidden_correctness_presets: list[str] = field(default_factory=lambda: ["XL", "M", "M", "L", "S"])
 
 
 @dataclass
@@ -123,7 +124,9 @@ class Service:
 
 @dataclass
 class Record:
-    """What makes a timing implausible."""
+    """What makes a timing implausible, and whether the references check each other."""
+
+    dual_oracle: bool = True
 
     speedup_suspect_above_host: float = 2000.0
     speedup_suspect_above_device: float = 16000.0

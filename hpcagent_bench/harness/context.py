@@ -55,6 +55,8 @@ class GradingContext:
     pool: Pool = field(default_factory=Pool)
     phases: Phases = field(default_factory=Phases)
     references: References = field(init=False)
+    dual_oracle: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
+    """Where references were compared on a public draw: why one gave no answer, empty when they agreed."""
     _node: NodeWatch | None = field(default=None, repr=False)
     _written: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
