@@ -15,7 +15,7 @@ from experiments import progress
 from experiments.inflight import JobView
 from experiments.progress import RunState
 from experiments.runtree import RunRoot
-from experiments.show import duration
+from experiments.show import duration, ungraded_lines
 from hpcagent_bench import config
 from hpcagent_bench.report import figure, table
 
@@ -107,8 +107,8 @@ def finish(state: RunState, console: Console) -> None:
     flying = state.plan.in_flight
     table.render(root.path, console, in_flight=flying)
     written = figure.write(root.path, in_flight=flying)
-    for note in state.notes:
-        console.print(note, highlight=False)
+    for note in [*state.notes, *ungraded_lines(state)]:
+        console.print(note, highlight=False, soft_wrap=True)
     newest = max((job.wave for job in state.jobs), default=0)
     for job in (job for job in state.jobs if job.wave == newest):
         if job.state == "lost" or job.end.get("rc") or job.end.get("merge", "ok") != "ok":

@@ -203,8 +203,10 @@ def run(launch: Launch, as_json: bool, yes: bool, console: Console) -> int:
             root = submit(launch, plan, root)
             console.print(f"submitted to {root.path}", highlight=False, soft_wrap=True)
         else:
-            flying = len(plan.owed.in_flight)
+            flying, ungraded = len(plan.owed.in_flight), len(plan.owed.ungraded)
             told = f"{flying} episodes are in flight" if flying else "everything is delivered"
+            if ungraded and not flying:
+                told = f"{ungraded} answers wait for a final grade"
             console.print(f"nothing is owed: {told}")
     assert root is not None  # a study without work is refused when its tag is read
     if launch.root.follow:

@@ -30,6 +30,8 @@ class SetupState:
     owed: int
     lost: int
     reasons: dict[str, int]
+    ungraded: int = 0
+    """Episodes whose submission is owed a final grade."""
 
 
 @dataclass(frozen=True)
@@ -49,26 +51,31 @@ class RunState:
     def setups(self) -> list[SetupState]:
         """Per setup, in the order of the study."""
         names = dict.fromkeys(w.setup for w in [*self.plan.delivered, *self.plan.in_flight])
-        names.update(dict.fromkeys(item.work.setup for item in self.plan.owed))
+        names.update(dict.fromkeys(i.work.setup for i in [*self.plan.owed, *self.plan.ungraded]))
         order = [s for s in self.root.plan().get("setups", {}) if s in names]
         return [self._setup(name) for name in order or sorted(names)]
 
     def _setup(self, name: str) -> SetupState:
         mine = [item for item in self.plan.owed if item.work.setup == name]
+        ungraded = [item for item in self.plan.ungraded if item.work.setup == name]
         flying = {w for w in self.plan.in_flight if w.setup == name}
         states = {w: job.state for job in self.live for w in job.work if w in flying}
         count = Counter(states.values())
         gone = {w for job in self.jobs if job.state == "lost" for w in job.work}
         return SetupState(
             setup=name,
-            designed=sum(w.setup == name for w in self.plan.delivered) + len(mine) + len(flying),
+            designed=sum(w.setup == name for w in self.plan.delivered)
+            + len(mine)
+            + len(flying)
+            + len(ungraded),
             graded=sum(w.setup == name for w in self.plan.delivered),
             queued=count["queued"],
             running=count["running"] + count["stalled"],
             unknown=count["unknown"],
             owed=len(mine),
             lost=sum(item.work in gone for item in mine),
-            reasons=dict(Counter(f"{item.owed_class}: {item.reason}" for item in mine)),
+            reasons=dict(Counter(f"{item.owed_class}: {item.reason}" for item in [*mine, *ungraded])),
+            ungraded=len(ungraded),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +87,7 @@ class RunState:
             "jobs": [_job_json(job) for job in self.jobs],
             "owed": [
                 {**dataclasses.asdict(item.work), "class": item.owed_class, "reason": item.reason}
-                for item in self.plan.owed
+                for item in [*self.plan.owed, *self.plan.ungraded]
             ],
             "in_flight": [dataclasses.asdict(work) for work in self.plan.in_flight],
             "notes": list(self.notes),

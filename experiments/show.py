@@ -137,8 +137,17 @@ def print_state(console: Console, state: RunState) -> None:
             console.print(
                 f"job {job.stem} ({where}): {job.state}, {job.detail}", highlight=False, soft_wrap=True
             )
-    for note in state.notes:
-        console.print(note, highlight=False)
+    for note in [*state.notes, *ungraded_lines(state)]:
+        console.print(note, highlight=False, soft_wrap=True)
+
+
+def ungraded_lines(state: RunState) -> list[str]:
+    """How many answers wait for a final grade and what to type for them; no line when none does."""
+    number = len(state.plan.ungraded)
+    if not number:
+        return []
+    words = f"{number} answer{'' if number == 1 else 's'} owed a final grade"
+    return [f"{words}: hpcagent-bench grade-under worklist --db {state.root.results} --out worklist.jsonl"]
 
 
 def owed_lines(state: RunState) -> list[str]:
@@ -149,5 +158,6 @@ def owed_lines(state: RunState) -> list[str]:
         flying = s.queued + s.running + s.unknown
         line = f"{s.setup}  done {s.graded}/{s.designed}  owed {s.owed}"
         line += f"  in flight {flying}" if flying else ""
+        line += f"  without a final grade {s.ungraded}" if s.ungraded else ""
         lines.append(line + (f"  ({reasons})" if reasons else ""))
     return lines

@@ -54,10 +54,10 @@ def owed_collect(runs: list[Path], json_: bool) -> None:
         console.print(f"{state.root.path}", highlight=False, soft_wrap=True)
         for line in show.owed_lines(state):
             console.print(line, highlight=False, soft_wrap=True)
-        for note in state.notes:
+        for note in [*state.notes, *show.ungraded_lines(state)]:
             console.print(note, highlight=False, soft_wrap=True)
         if state.plan.owed:
             words = shlex.join(state.root.plan().get("words", []))
             console.print(f"run them: python -m experiments.launch {words}", highlight=False, soft_wrap=True)
-        else:
+        elif not state.plan.ungraded:
             console.print("nothing is owed" + (", work is in flight" if state.live else ""))

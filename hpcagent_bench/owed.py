@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Literal
 
 from hpcagent_bench.episodes import Work
-from hpcagent_bench.studies import JUDGE_FAULTS, EpisodeFacts, Submission, counts, read_episodes, task_changed
+from hpcagent_bench.finals import NO_FINAL, FinalRule
+from hpcagent_bench.studies import (
+    JUDGE_FAULTS,
+    EpisodeFacts,
+    Submission,
+    answering,
+    read_episodes,
+    standing,
+    task_changed,
+    waits,
+)
 
 __all__ = ["EpisodeFacts", "OwedClass", "OwedItem", "OwedPlan", "Work", "episode_facts", "plan"]
 
-OwedClass = Literal["new", "budget", "infra", "task"]
+OwedClass = Literal["new", "budget", "infra", "task", "final"]
+"""``final`` is owed a final grade (hpcagent-bench grade-under); every other class is owed an episode."""
 
 _BUDGET_RC = {124: "wall clock spent", 125: "token cap spent"}
 _INFRA_RC = {
@@ -35,16 +46,28 @@ class OwedItem:
 
 @dataclass(frozen=True)
 class OwedPlan:
-    """Designed work, split: every designed piece is in exactly one of the three."""
+    """Designed work, split: every designed piece is in exactly one of the four.
+
+    ``owed`` is owed an episode; ``ungraded`` has an answer that is owed a final grade (class ``final``).
+    """
 
     owed: tuple[OwedItem, ...]
     delivered: tuple[Work, ...]
     in_flight: tuple[Work, ...]
+    ungraded: tuple[OwedItem, ...] = ()
 
 
-def episode_facts(results_db: Path, stamp: str | None = None) -> list[EpisodeFacts]:
-    """The episodes a results database holds, as ``plan`` wants them; no file yet means none."""
-    return read_episodes(results_db, stamp) if results_db.is_file() else []
+def episode_facts(results_db: Path, rule: FinalRule | None = None) -> list[EpisodeFacts]:
+    """The episodes a results database holds, as ``plan`` wants them; no file yet means none.
+
+    ``rule`` says what a final grade must be; without one, the configuration frozen beside the database does
+    (``config.yaml`` of a run root), and without that every final grade counts.
+    """
+    if not results_db.is_file():
+        return []
+    from hpcagent_bench.harness import final_rule  # here: the planner itself needs nothing of the judge
+
+    return read_episodes(results_db, rule or final_rule.beside(results_db))
 
 
 def plan(
@@ -53,11 +76,11 @@ def plan(
     in_flight: Collection[Work] = (),
     attempted: Collection[Work] = (),
 ) -> OwedPlan:
-    """Split ``designed`` into owed, delivered and in flight; a pure function that keeps the design's order.
+    """Split ``designed`` into its four parts; a pure function that keeps the design's order.
 
-    Work is delivered when some episode of it delivers (union over all jobs). ``in_flight`` is queued or
-    running and is never owed. ``attempted`` is work that a job which has ended was given: without an episode
-    it is class ``infra``, not ``new``.
+    The newest judged submission of a piece of work decides (union over all jobs): it is delivered, or it
+    waits for a final grade. ``in_flight`` is queued or running and is never owed. ``attempted`` is work that
+    a job which has ended was given: without an episode it is class ``infra``, not ``new``.
     """
     held: dict[Work, list[EpisodeFacts]] = defaultdict(list)
     for episode in episodes:
@@ -66,32 +89,24 @@ def plan(
     owed: list[OwedItem] = []
     delivered: list[Work] = []
     waiting: list[Work] = []
+    ungraded: list[OwedItem] = []
     for work in dict.fromkeys(designed):
         mine = held.get(work, [])
-        if any(delivers(episode) for episode in mine):
+        found = answering(mine)
+        if found is not None and found[1].place == "delivered":
             delivered.append(work)
         elif work in flying:
             waiting.append(work)
+        elif found is not None:
+            ungraded.append(OwedItem(work, "final", found[1].reason))
         else:
             owed.append(OwedItem(work, *_why_owed(mine, work in tried)))
-    return OwedPlan(tuple(owed), tuple(delivered), tuple(waiting))
+    return OwedPlan(tuple(owed), tuple(delivered), tuple(waiting), tuple(ungraded))
 
 
 def delivers(episode: EpisodeFacts) -> bool:
-    """Whether the episode answers its work: a submission of its final attempt counts, solved or not.
-
-    A cancelled episode does not (its rows enter no analysis). A final grade that says the kernel's task
-    changed takes back what the episode submitted up to then.
-    """
-    if episode.cancelled:
-        return False
-    answered = False
-    for submission in episode.own:
-        if task_changed(submission):
-            answered = False
-        elif counts(submission):
-            answered = True
-    return answered
+    """Whether the episode answers its work: a submission of its final attempt counts, solved or not."""
+    return standing(episode).place == "delivered"
 
 
 def latest(episodes: Iterable[EpisodeFacts]) -> EpisodeFacts:
@@ -133,8 +148,8 @@ def _infra_reason(episode: EpisodeFacts, last: Submission | None, reason: str) -
         return "its submission was disqualified"
     if last is not None and (last.final or last).status in JUDGE_FAULTS:
         return f"judge fault: {reason or 'no reason recorded'}"
-    if last is not None and last.status == "ok":
-        return "its submission has no final grade"
+    if last is not None and not last.has_source and (waits(last) or last.status == "ok"):
+        return f"{waits(last) or NO_FINAL}, and its library is not kept"
     code = episode.returncode
     if code is None:
         return "the episode left no end record"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcagent_bench.episodes import Work
-from hpcagent_bench.owed import OwedPlan, episode_facts, plan
+from hpcagent_bench.owed import OwedItem, OwedPlan, episode_facts, plan
 from hpcagent_bench.stats.population import Answer, answers
 from hpcagent_bench.stats.summary import SetupSummary, summarise
 
@@ -34,10 +34,15 @@ class RunReport:
             found[work.setup, work.kernel].append(work)
         return found
 
+    @property
+    def owed_items(self) -> tuple[OwedItem, ...]:
+        """What is owed: episodes, then final grades."""
+        return (*self.owed.owed, *self.owed.ungraded)
+
     @cached_property
     def owed_class(self) -> dict[Work, str]:
         """The class of each owed piece of work."""
-        return {item.work: item.owed_class for item in self.owed.owed}
+        return {item.work: item.owed_class for item in self.owed_items}
 
     @cached_property
     def flying(self) -> frozenset[Work]:

@@ -78,7 +78,7 @@ def _setup_table(report: RunReport) -> Table:
     table.add_column("setup", overflow="fold")
     for name in ("solved", "R", "GM solved", "GM all", "tokens", "owed"):
         table.add_column(name, justify="right", no_wrap=True)
-    owed = Counter(item.work.setup for item in report.owed.owed)
+    owed = Counter(item.work.setup for item in report.owed_items)
     for row in report.summaries:
         table.add_row(
             row.setup,
@@ -100,7 +100,7 @@ def _print_reasons(report: RunReport, console: Console) -> None:
             why = answer.reason or "no reason recorded"
             line = f"unsolved  {work.setup}  {work.kernel}  {answer.status}: {why}"
             console.print(line, markup=False, highlight=False, soft_wrap=True)
-    kinds = Counter((item.work.setup, item.owed_class, item.reason) for item in report.owed.owed)
+    kinds = Counter((item.work.setup, item.owed_class, item.reason) for item in report.owed_items)
     for (setup, owed_class, reason), number in kinds.items():
         line = f"owed      {setup}  {number} ({owed_class}): {reason}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -118,7 +118,7 @@ def to_json(
         "setups": [_summary(row) for row in report.summaries],
         "owed": [
             {**dataclasses.asdict(item.work), "class": item.owed_class, "reason": item.reason}
-            for item in report.owed.owed
+            for item in report.owed_items
         ],
         "in_flight": [dataclasses.asdict(work) for work in report.owed.in_flight],
     }

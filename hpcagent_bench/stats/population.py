@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hpcagent_bench.episodes import Work
-from hpcagent_bench.studies import JUDGE_FAULTS, EpisodeFacts, Submission, counts, task_changed
+from hpcagent_bench.studies import (
+    EpisodeFacts,
+    Submission,
+    counts,
+    is_candidate,
+    task_changed,
+    waits,
+)
 
 State = Literal["solved", "unsolved", "ungraded", "unanswered"]
 
@@ -68,15 +75,9 @@ def _rank(episode: EpisodeFacts) -> tuple[int, int, int, int, str]:
 def is_valid(submission: Submission) -> bool:
     """A submission the final grade credited or marked unsolved (R4)."""
     final = submission.final
-    if submission.disqualified or final is None or task_changed(submission):
+    if submission.disqualified or final is None or task_changed(submission) or waits(submission):
         return False
-    return final.credited is not None or final.status not in JUDGE_FAULTS
-
-
-def is_candidate(submission: Submission) -> bool:
-    """R1: an accepted, timed submission with a plausible timing."""
-    fine = submission.status in ("ok", None) and not submission.disqualified and not submission.suspect
-    return fine and (submission.speedup is None or submission.speedup > 0)
+    return final.credited is not None or not final.fault
 
 
 def answer(episode: EpisodeFacts) -> Answer:
@@ -99,8 +100,9 @@ def _decided(episode: EpisodeFacts, chosen: Submission) -> Answer:
     if score is not None:
         return Answer(episode.work, "solved", score, "solved", "", episode, chosen)
     reason = (final.reason if final is not None else chosen.reason) or ""
-    if final is None or final.status in JUDGE_FAULTS:
-        return Answer(episode.work, "ungraded", NOT_DELIVERED, "ungraded", reason, episode, chosen)
+    if waits(chosen) or final is None:
+        told = waits(chosen) or reason
+        return Answer(episode.work, "ungraded", NOT_DELIVERED, "ungraded", told, episode, chosen)
     if task_changed(chosen):
         return Answer(episode.work, "unanswered", NOT_DELIVERED, "task changed", reason, episode, chosen)
     status = "suspect" if final.suspect else "unsolved"

@@ -13,7 +13,7 @@ from records_help import SETUP, episode, grade, submit  # type: ignore[import-no
 from hpcagent_bench.episodes import episode_label, parse_label
 from hpcagent_bench.owed import OwedPlan, Work, delivers, episode_facts, plan
 from hpcagent_bench.results_db import Setup, create, record
-from hpcagent_bench.studies import EpisodeFacts, Final, Submission
+from hpcagent_bench.studies import EpisodeFacts, Final, Submission, standing
 
 WORK = Work("s", "k")
 SOLVED = Submission(10, final=Final("graded", credited=1.5))
@@ -66,7 +66,6 @@ OWED = {
         "infra",
         "judge fault: c lost",
     ),
-    "final faulted": (facts(Submission(9, final=Final("error", "oom"))), "infra", "judge fault: oom"),
     "voided infra": (
         facts(Submission(9, status="incorrect", reason="infra: bad node")),
         "infra",
@@ -77,7 +76,11 @@ OWED = {
         "infra",
         "its submission was disqualified",
     ),
-    "no final": (facts(Submission(9)), "infra", "its submission has no final grade"),
+    "no final and nothing to grade": (
+        facts(Submission(9, has_source=False)),
+        "infra",
+        "its submission has no final grade, and its library is not kept",
+    ),
     "before relaunch": (
         facts(SOLVED, final_attempt_start_ms=11, returncode=1),
         "infra",
@@ -89,6 +92,66 @@ OWED = {
         "task: args",
     ),
 }
+
+
+PREVIEW = Submission(5, "score", speedup=2.0)
+FAULT = Submission(9, status="score_error", reason="infra: node drifts")
+
+UNGRADED = {
+    "no final": (facts(Submission(9)), "its submission has no final grade"),
+    "final faulted": (facts(Submission(9, final=Final("error", "oom"))), "judge fault: oom"),
+    "a later one waits": (facts(SOLVED, Submission(20)), "its submission has no final grade"),
+    "stale": (facts(dataclasses.replace(SOLVED, owed="older than a cut")), "older than a cut"),
+    "refused by old grading": (
+        facts(SOLVED, Submission(20, status="incorrect", reason="input 1: x", owed="older than a cut")),
+        "older than a cut",
+    ),
+    "never submitted": (
+        facts(correct_score=PREVIEW, returncode=124),
+        "it never submitted its last correct source",
+    ),
+    "judge fault": (facts(FAULT, returncode=0), "judge fault: infra: node drifts"),
+    "judge fault after a preview": (
+        facts(FAULT, correct_score=PREVIEW, returncode=0),
+        "judge fault: infra: node drifts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNGRADED)
+def test_an_answer_without_a_final_grade_is_owed_one_and_no_episode(name: str) -> None:
+    episode_, reason = UNGRADED[name]
+    found = plan([WORK], [episode_])
+    assert (found.owed, found.delivered, found.in_flight) == ((), (), ())
+    assert [(i.work, i.owed_class, i.reason) for i in found.ungraded] == [(WORK, "final", reason)]
+
+
+@pytest.mark.parametrize(
+    "episode_",
+    [
+        facts(correct_score=PREVIEW),  # it may be running still
+        facts(correct_score=PREVIEW, returncode=124, cancelled=True),
+        facts(correct_score=PREVIEW, returncode=123),  # its one submission was graded, and the grade lost
+        facts(dataclasses.replace(FAULT, disqualified=True), correct_score=PREVIEW, returncode=0),
+        facts(
+            Submission(9, status="incorrect", reason="infra: bad node"), correct_score=PREVIEW, returncode=0
+        ),
+        facts(dataclasses.replace(FAULT, has_source=False), returncode=0),
+    ],
+)
+def test_what_must_not_be_promoted_is_owed_an_episode(episode_: EpisodeFacts) -> None:
+    found = plan([WORK], [episode_])
+    assert (len(found.owed), found.ungraded) == (1, ())
+
+
+def test_the_newest_judged_submission_decides_over_all_jobs() -> None:
+    stale = dataclasses.replace(SOLVED, owed="older than a cut")
+    done, old = facts(SOLVED, job=1), facts(dataclasses.replace(stale, ts_ms=5), job=2)
+    newer = facts(dataclasses.replace(stale, ts_ms=50), job=3)
+    unsubmitted = facts(correct_score=dataclasses.replace(PREVIEW, ts_ms=99), returncode=0, job=4)
+    assert plan([WORK], [old, done, unsubmitted]).delivered == (WORK,)
+    assert [i.reason for i in plan([WORK], [done, newer, old]).ungraded] == ["older than a cut"]
+    assert plan([WORK], [newer], in_flight=[WORK]).in_flight == (WORK,)
 
 
 @pytest.mark.parametrize("name", DELIVERED)
@@ -147,16 +210,6 @@ def test_facts_leave_out_adhoc_foreign_and_earlier_attempts_rows(tmp_path: Path)
     assert episode_facts(tmp_path / "none.db") == []
 
 
-def test_another_protocols_final_does_not_count_under_a_stamp(tmp_path: Path) -> None:
-    submit(create(tmp_path / "a.db"), episode(0))
-    conn = create(tmp_path / "b.db")
-    old = grade("k1", "final", credited_speedup=3.0, timing_reduction="mwp4x5", status="graded")
-    record(conn, SETUP, episode(1), grade("k1"), old)
-    assert delivers(episode_facts(tmp_path / "a.db", "mw4x5")[0])
-    assert [delivers(f) for f in episode_facts(tmp_path / "b.db")] == [True]
-    assert [delivers(f) for f in episode_facts(tmp_path / "b.db", "mw4x5")] == [False]
-
-
 def test_episode_labels_are_written_and_read_back() -> None:
     assert episode_label("llr40-x-c", 2, 17, 3) == "llr40-x-c.n2.p17.w3"
     assert episode_label("llr40-x-c", 2, 17, 3, slot=4) == "llr40-x-c.n2.p17.w3.s4"
@@ -174,8 +227,15 @@ SUBMISSIONS = st.builds(
     status=st.sampled_from(["ok", "incorrect", "score_error"]),
     reason=st.sampled_from([None, "infra: x", "budget: x"]),
     disqualified=st.booleans(),
+    owed=st.sampled_from(["", "", "older than a cut"]),
+    has_source=st.booleans(),
     final=st.none()
-    | st.builds(Final, st.just("graded"), st.sampled_from([None, "task: x"]), st.none() | st.just(2.0)),
+    | st.builds(
+        Final,
+        st.sampled_from(["graded", "error"]),
+        st.sampled_from([None, "task: x"]),
+        st.none() | st.just(2.0),
+    ),
 )
 EPISODES = st.builds(
     EpisodeFacts,
@@ -184,6 +244,7 @@ EPISODES = st.builds(
     cancelled=st.booleans(),
     final_attempt_start_ms=st.none() | st.integers(1, 9),
     submissions=st.lists(SUBMISSIONS, max_size=3).map(tuple),
+    correct_score=st.none() | st.builds(Submission, st.integers(1, 9), st.just("score")),
 )
 
 
@@ -193,13 +254,18 @@ def test_every_history_splits_the_design_and_more_answers_never_owe_more(
     designed: list[Work], history: list[EpisodeFacts], flying: set[Work], rng: object
 ) -> None:
     found = plan(designed, history, flying)
-    parts = [[item.work for item in found.owed], [*found.delivered], [*found.in_flight]]
+    ungraded = [item.work for item in found.ungraded]
+    parts = [[item.work for item in found.owed], [*found.delivered], [*found.in_flight], ungraded]
     assert sorted(work for part in parts for work in part) == sorted(set(designed))
     assert not flying & set(parts[0])
     shuffled = history[:]
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
     again = plan(designed, shuffled, flying)
     assert (again.delivered, again.in_flight) == (found.delivered, found.in_flight)
-    answers = [dataclasses.replace(facts(SOLVED), work=work) for work in parts[0]]
-    assert plan(designed, history + answers, flying).owed == ()
-    assert set(found.delivered) == {e.work for e in history if delivers(e)} & set(designed)
+    newest = dataclasses.replace(SOLVED, ts_ms=99)
+    answers = [dataclasses.replace(facts(newest), work=work) for work in [*parts[0], *ungraded]]
+    answered = plan(designed, history + answers, flying)
+    assert (answered.owed, answered.ungraded) == ((), ())
+    assert set(found.delivered) <= {e.work for e in history if delivers(e)}
+    answering_ = {e.work for e in history if standing(e).place != "none"} & set(designed)
+    assert answering_ == (set(parts[1]) | set(ungraded) | (answering_ & flying))
