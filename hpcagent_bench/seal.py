@@ -32,6 +32,10 @@ COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++")
 HIDDEN_PACKAGES = ("hpcagent_bench", "experiments", "slurm", "statistics", "tests")
 JUDGE_SOCKET = "/run/judge.sock"
 USER = "1000"
+SCRATCH_BYTES = 64 << 20
+"""Room of a grading child in its /tmp and in its /dev/shm."""
+COMPILER_SCRATCH_BYTES = 1 << 30
+"""The same of a compiler, for its intermediate files."""
 CLEAN = ("/usr/bin/env", "-i")
 """Starts bubblewrap itself without an environment: inside, /proc/1/environ shows what it was started with."""
 
@@ -57,8 +61,8 @@ def bwrap() -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def _can_forbid_nested() -> bool:
-    """Whether this bubblewrap has ``--disable-userns`` (0.8 and later)."""
+def _is_recent() -> bool:
+    """Whether this bubblewrap has ``--disable-userns`` and ``--size`` (0.8 and later)."""
     done = subprocess.run([bwrap(), "--version"], capture_output=True, text=True, check=False)
     version = re.search(r"(\d+)\.(\d+)", done.stdout)
     return bool(version) and (int(version[1]), int(version[2])) >= (0, 8) if version else False
@@ -137,11 +141,18 @@ def _environment(env: Mapping[str, str]) -> list[str]:
     return argv
 
 
-def _private(*folders: str) -> list[str]:
+def _private(*folders: str, room: int | None = None) -> list[str]:
+    """Empty folders in memory, of ``room`` bytes each: what is written there counts against no process."""
+    size = ["--size", str(room)] if room is not None and _is_recent() else []
     argv: list[str] = []
     for folder in folders:
-        argv += ["--tmpfs", folder]
+        argv += [*size, "--tmpfs", folder]
     return argv
+
+
+def _read_only_rest() -> list[str]:
+    """The sandbox's own root and /dev, which lie in memory as well and are writable until told otherwise."""
+    return ["--remount-ro", "/", "--remount-ro", "/dev"]
 
 
 def grader(
@@ -154,7 +165,7 @@ def grader(
 ) -> list[str]:
     """Prefix for a process that runs code under grading; the program becomes process 1 of its namespace.
 
-    There is no /proc, no /sys and no network; /tmp and /dev/shm are private. ``info_fd`` receives
+    There is no /proc, no /sys and no network; /tmp and /dev/shm are private and small. ``info_fd`` receives
     bubblewrap's JSON with ``child-pid``, the process' number on the host.
     """
     argv = [
@@ -163,9 +174,10 @@ def grader(
         *_system(SYSTEM, LOADER),
         "--dev",
         "/dev",
-        *_private("/tmp", "/dev/shm"),
+        *_private("/tmp", "/dev/shm", room=SCRATCH_BYTES),
     ]
     argv += [*_binds(ro, rw), *_mask([Path("/usr"), *(bind.source for bind in ro)]), *_environment(env)]
+    argv += _read_only_rest()
     if info_fd is not None:
         argv += ["--info-fd", str(info_fd)]
     return [*argv, "--chdir", chdir, "--"]
@@ -185,13 +197,13 @@ def builder(
         "--dev",
         "/dev",
     ]
-    argv += [*_private("/tmp", "/dev/shm"), *_binds(ro, rw)]
+    argv += [*_private("/tmp", "/dev/shm", room=COMPILER_SCRATCH_BYTES), *_binds(ro, rw)]
     argv += [*_mask([Path("/usr"), *(bind.source for bind in ro)]), *_environment(env)]
-    return [*argv, "--chdir", chdir, "--"]
+    return [*argv, *_read_only_rest(), "--chdir", chdir, "--"]
 
 
 def _forbid_nested() -> list[str]:
-    return ["--disable-userns"] if _can_forbid_nested() else []
+    return ["--disable-userns"] if _is_recent() else []
 
 
 def interpreter_folders() -> list[Path]:
