@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcagent_bench.episodes import Work
@@ -12,6 +13,46 @@ from hpcagent_bench.stats.score_rule import geometric_mean
 
 BILLED = (1.0, 0.1, 1.0)
 """The default token card: weights of fresh input, cached input and output."""
+
+MIN_PAIRS_FOR_INTERVAL = 6
+"""Fewer values get an estimate and no interval (scoring.md section 7, A1)."""
+RESAMPLES = 9999
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Geomean:
+    """A geometric mean with its 95 % interval, which is None for too few values or for equal ones."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def geomean_ci(values: Sequence[float], resamples: int = RESAMPLES, seed: int = SEED) -> Geomean | None:
+    """Geometric mean of positive values with the BCa bootstrap interval of their mean log (scoring.md A1).
+
+    Equal values have no spread to resample, and BCa would answer NaN: the point stands alone. None of none.
+    """
+    if not values:
+        return None
+    point = geometric_mean(values)
+    logs = [math.log(value) for value in values]
+    if len(logs) < MIN_PAIRS_FOR_INTERVAL or max(logs) - min(logs) < 1e-12:
+        return Geomean(point, None, None)
+    import numpy as np
+    from scipy import stats  # slow to import
+
+    found = stats.bootstrap(
+        (logs,),
+        np.mean,
+        n_resamples=resamples,
+        batch=max(1, 4_000_000 // len(logs)),
+        method="BCa",
+        random_state=np.random.default_rng(seed),
+    ).confidence_interval
+    low, high = math.exp(float(found.low)), math.exp(float(found.high))
+    return Geomean(point, low, high) if low <= high else Geomean(point, None, None)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The judge measured by itself: A/A studies of the protocols on this machine (docs/measurement.md)."""
