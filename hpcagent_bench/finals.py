@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -55,6 +56,22 @@ class Final:
         """
         rank = 2 if stamp is not None and self.stamp == stamp else int(self.stamp is not None)
         return (rank, not self.fault, self.ts_ms, self.grade_id or 0)
+
+
+def final_of(row: sqlite3.Row) -> Final:
+    """A row of ``grades`` as a Final."""
+    return Final(
+        status=row["status"],
+        reason=row["reason"],
+        credited=row["credited_speedup"],
+        suspect=bool(row["suspect"]),
+        ts_ms=row["ts_ms"],
+        correct=None if row["correct"] is None else bool(row["correct"]),
+        stamp=row["timing_reduction"],
+        denominator=row["denominator"],
+        bracket=row["grading_protocol"],
+        grade_id=row["id"],
+    )
 
 
 @dataclass(frozen=True)

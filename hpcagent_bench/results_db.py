@@ -6,6 +6,7 @@ before it is answered; merging joins on natural keys and can be repeated.
 
 from __future__ import annotations
 
+from hpcagent_bench.results_collapse import collapse_finals
 from hpcagent_bench.results_file import VERSION, create, journal_mode, open_ro, open_rw, transaction
 from hpcagent_bench.results_merge import MergeReport, merge
 from hpcagent_bench.results_record import SetupConflict, next_call_index, record
@@ -22,6 +23,7 @@ __all__ = [
     "Setup",
     "SetupConflict",
     "Source",
+    "collapse_finals",
     "create",
     "journal_mode",
     "merge",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,8 +66,13 @@ def raise_conflicts(report: MergeReport) -> None:
         raise SetupConflict("; ".join(report.conflicts), "one setup name must mean one configuration")
 
 
-def merge_file(conn: sqlite3.Connection, path: Path, report: MergeReport) -> bool:
-    """Merge one file in one transaction; False when it was left out."""
+def merge_file(
+    conn: sqlite3.Connection, path: Path, report: MergeReport, leave: Collection[str] = ()
+) -> bool:
+    """Merge one file in one transaction; False when it was left out.
+
+    Grades under a protocol in ``leave`` stay behind.
+    """
     added: Counter[str] = Counter()
     try:
         source = open_ro(path)
@@ -78,7 +83,7 @@ def merge_file(conn: sqlite3.Connection, path: Path, report: MergeReport) -> boo
         with transaction(conn):
             source.execute("BEGIN")
             _check_whole(source)
-            _merge_rows(conn, source, added)
+            _merge_rows(conn, source, added, leave)
     except SetupConflict as error:
         report.conflicts.append(f"{path}: {error.message}")
         report.skipped.append((path, error.message))
@@ -112,7 +117,9 @@ def _rows(source: sqlite3.Connection, table: str, order: str = "") -> list[dict[
     return [dict(row) for row in source.execute(f"SELECT * FROM {table} {order}")]
 
 
-def _merge_rows(conn: sqlite3.Connection, source: sqlite3.Connection, added: Counter[str]) -> None:
+def _merge_rows(
+    conn: sqlite3.Connection, source: sqlite3.Connection, added: Counter[str], leave: Collection[str]
+) -> None:
     for setup in _rows(source, "setups"):
         added["setups"] += ensure_setup(conn, setup)
     episodes = {row["id"]: _merge_episode(conn, row, added) for row in _rows(source, "episodes")}
@@ -122,15 +129,49 @@ def _merge_rows(conn: sqlite3.Connection, source: sqlite3.Connection, added: Cou
     grades: dict[int, int] = {}
     # A row is always written after the one it belongs to, so id order meets parents first.
     for row in _rows(source, "grades", "ORDER BY id"):
-        grades[row["id"]] = _merge_grade(conn, row, episodes, grades, added)
-    for table, keys in _CHILDREN.items():
-        rows = _rows(source, table)
-        for row in rows:
-            row["grade_id"] = grades[row["grade_id"]]
-        added[table] += _insert_or_fill(conn, table, ("grade_id", *keys), rows)
+        if row["timing_reduction"] not in leave:
+            grades[row["id"]] = _merge_grade(conn, row, episodes, grades, added)
+    _merge_children(conn, source, grades, added)
     keys = ("source", "kernel", "mode", "ranks", "repeat", "ts_ms")
     points = _rows(source, "reference_scaling_points")
     added["reference_scaling_points"] += _insert_or_fill(conn, "reference_scaling_points", keys, points)
+
+
+def _merge_children(
+    conn: sqlite3.Connection, source: sqlite3.Connection, grades: dict[int, int], added: Counter[str]
+) -> None:
+    """Cells, sources and whatever else hangs on the grades that were merged (id there to id here)."""
+    for table, keys in _CHILDREN.items():
+        rows = [row for row in _rows(source, table) if row["grade_id"] in grades]
+        for row in rows:
+            row["grade_id"] = grades[row["grade_id"]]
+        added[table] += _insert_or_fill(conn, table, ("grade_id", *keys), rows)
+
+
+def copy_grade(conn: sqlite3.Connection, source: sqlite3.Connection, grade_id: int) -> int:
+    """Copy one submission with its setup, episode, cells and sources; returns its id here. In a transaction.
+
+    What is here already is kept, so copying again changes nothing.
+    """
+    added: Counter[str] = Counter()
+    grade = dict(source.execute("SELECT * FROM grades WHERE id = ?", (grade_id,)).fetchone())
+    episode_id = copy_episode(conn, source, grade["episode_id"])
+    used = "hash IN (SELECT hash FROM grade_sources WHERE grade_id = ?)"
+    texts = source.execute(f"SELECT hash, text FROM sources WHERE {used}", (grade_id,))
+    conn.executemany("INSERT OR IGNORE INTO sources (hash, text) VALUES (?, ?)", map(tuple, texts))
+    new = _merge_grade(conn, grade, {grade["episode_id"]: episode_id}, {}, added)
+    for table, keys in _CHILDREN.items():
+        rows = _rows(source, table, f"WHERE grade_id = {int(grade_id)}")
+        _insert_or_fill(conn, table, ("grade_id", *keys), [{**row, "grade_id": new} for row in rows])
+    return new
+
+
+def copy_episode(conn: sqlite3.Connection, source: sqlite3.Connection, episode_id: int) -> int:
+    """Copy one episode with its setup; returns its id here. In a transaction."""
+    episode = dict(source.execute("SELECT * FROM episodes WHERE id = ?", (episode_id,)).fetchone())
+    setup = source.execute("SELECT * FROM setups WHERE setup = ?", (episode["setup"],)).fetchone()
+    ensure_setup(conn, dict(setup))
+    return _merge_episode(conn, episode, Counter())
 
 
 def _insert_or_fill(
@@ -221,7 +262,8 @@ def _merge_grade(
 def _same_grade(held: sqlite3.Row, row: dict[str, Any]) -> bool:
     """Whether two rows of one natural key are copies of one grade rather than two in one millisecond."""
     if held["of_grade_id"] is not None or row["of_grade_id"] is not None:
-        return bool(held["of_grade_id"] == row["of_grade_id"])
+        stamps = {held["timing_reduction"], row["timing_reduction"]} - {None}
+        return bool(held["of_grade_id"] == row["of_grade_id"]) and len(stamps) <= 1
     columns: tuple[str, ...] = ("status", "native_ns", "speedup")
     if held["request_id"] is not None and row["request_id"] is not None:
         columns = ("request_id",)

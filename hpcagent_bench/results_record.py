@@ -139,7 +139,8 @@ def _insert_source(conn: sqlite3.Connection, grade_id: int, source: Source) -> N
     insert(conn, "grade_sources", keys)
 
 
-def _insert_grade(conn: sqlite3.Connection, episode_id: int, grade: Grade, of_grade_id: int | None) -> int:
+def add_grade(conn: sqlite3.Connection, episode_id: int, grade: Grade, of_grade_id: int | None = None) -> int:
+    """Insert one grade with its cells and sources and return its id; the caller holds the transaction."""
     columns = {
         f.name: getattr(grade, f.name) for f in dataclasses.fields(grade) if f.name not in _NOT_COLUMNS
     }
@@ -169,6 +170,6 @@ def record(
     with transaction(conn):
         ensure_setup(conn, dataclasses.asdict(setup))
         episode_id = ensure_episode(conn, episode)
-        grade_id = _insert_grade(conn, episode_id, grade, None)
-        final_id = None if final is None else _insert_grade(conn, episode_id, final, grade_id)
+        grade_id = add_grade(conn, episode_id, grade)
+        final_id = None if final is None else add_grade(conn, episode_id, final, grade_id)
     return grade_id, final_id

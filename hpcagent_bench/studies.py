@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from hpcagent_bench.episodes import Work
-from hpcagent_bench.finals import JUDGE_FAULTS, NO_FINAL, Final, FinalRule, calibrates
+from hpcagent_bench.finals import JUDGE_FAULTS, NO_FINAL, Final, FinalRule, calibrates, final_of
 from hpcagent_bench.results_db import ADHOC, SUBMIT_LIKE, open_ro
 
 __all__ = [
@@ -261,22 +261,6 @@ def standing_finals(conn: sqlite3.Connection, stamp: str | None) -> dict[int, Fi
             continue
         found[row["of_grade_id"]] = final
     return found
-
-
-def final_of(row: sqlite3.Row) -> Final:
-    """A row of ``grades`` as a Final."""
-    return Final(
-        status=row["status"],
-        reason=row["reason"],
-        credited=row["credited_speedup"],
-        suspect=bool(row["suspect"]),
-        ts_ms=row["ts_ms"],
-        correct=None if row["correct"] is None else bool(row["correct"]),
-        stamp=row["timing_reduction"],
-        denominator=row["denominator"],
-        bracket=row["grading_protocol"],
-        grade_id=row["id"],
-    )
 
 
 def _episode(

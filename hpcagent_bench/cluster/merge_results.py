@@ -17,7 +17,15 @@ from typing import Any
 from hpcagent_bench.episodes import ingest, parse_label
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.paths import write_atomic
-from hpcagent_bench.results_db import Episode, MergeReport, Setup, create, open_ro, transaction
+from hpcagent_bench.results_db import (
+    Episode,
+    MergeReport,
+    Setup,
+    collapse_finals,
+    create,
+    open_ro,
+    transaction,
+)
 from hpcagent_bench.results_merge import EMPTY, merge_file, raise_conflicts
 from hpcagent_bench.results_record import SetupConflict, ensure_setup
 
@@ -94,6 +102,9 @@ def merge_run(run_root: Path) -> MergeReport:
                 report.unchanged.append(job_dir)
             elif _merge_one_job(conn, job_dir, report):
                 _keep_mark(conn, job_dir.name, mark)
+        if report.merged:  # a job read again brings back final rows that a regrade has rewritten since
+            with transaction(conn):
+                collapse_finals(conn)
     finally:
         conn.close()
     raise_conflicts(report)
