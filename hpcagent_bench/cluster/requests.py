@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from hpcagent_bench import config
+from hpcagent_bench.cluster import deliveries, wire
 from hpcagent_bench.cluster.identity import Caller
-from hpcagent_bench.corpus import spec
+from hpcagent_bench.cluster.refusals import Refused
+from hpcagent_bench.corpus import expressions, spec
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness.submission import Submission
 from hpcagent_bench.toolchain import flags, languages
 
 DELIVERIES = ("source", "source_file", "library")
+SHOWN = 80
+"""Characters of a wrong value that its refusal repeats."""
+
+Body = TypeVar("Body", bound=BaseModel)
 
 
-class Refused(Exception):
-    """A request answered without grading: HTTP code and one line, with extra fields for some codes."""
+@dataclass(frozen=True)
+class Place:
+    """Where a judge takes files from and keeps its copies. ``shared`` None: it has no shared folder."""
 
-    def __init__(self, code: int, error: str, **extra: Any) -> None:
-        super().__init__(error)
-        self.code = code
-        self.body: dict[str, Any] = {"error": error, **extra}
+    settings: config.Judge
+    rank: int
+    shared: Path | None
+    work: Path
 
 
 @dataclass(frozen=True)
 class Request:
-    """A checked request: what to grade and what to note beside it."""
+    """A checked request: what to grade and what to note beside it. ``ignored`` are build items not used."""
 
     submission: Submission
-    optimizer: str | None
-    tokens: int | None
+    optimizer: str | None = None
+    tokens: int | None = None
+    request_id: str | None = None
+    ignored: tuple[str, ...] = ()
+
+    def discard(self) -> None:
+        """Delete the judge's copy of a delivered library."""
+        if self.submission.library is not None:
+            self.submission.library.unlink(missing_ok=True)
 
 
 def decode(raw: bytes) -> dict[str, Any]:
@@ -47,14 +65,30 @@ def decode(raw: bytes) -> dict[str, Any]:
     return body
 
 
+def shown(value: Any) -> str:
+    """``value`` as a refusal quotes it: one short line."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def typed(kind: type[Body], body: Mapping[str, Any]) -> Body:
+    """``body`` as ``kind``; 400 names the first wrong field, its value and what is wanted."""
+    try:
+        return kind.model_validate(body)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        wanted = kind.model_fields[name].description
+        raise Refused(400, f"{name} is {shown(body.get(name))}, not {wanted}") from None
+
+
 def check_rank(value: Any, mine: int) -> None:
     """400 for a missing or invalid rank, 421 for another judge's."""
     try:
         rank = int(value) if isinstance(value, str | int) and not isinstance(value, bool) else -1
     except ValueError:
         rank = -1
-    if rank < 0:
-        raise Refused(400, f"rank is {value!r}; send this judge's rank, {mine}")
+    if not 0 <= rank < 2**31:
+        raise Refused(400, f"rank is {shown(value)}; send this judge's rank, {mine}")
     if rank != mine:
         raise Refused(421, f"rank {rank} is another judge's", judge_rank=mine, requested_rank=rank)
 
@@ -66,88 +100,154 @@ def known_kernel(name: Any, caller: Caller) -> Kernel:
     try:
         kernel = spec.load(name)
     except UserError as error:
-        raise Refused(404, str(error)) from None
+        raise Refused(
+            404, str(error) if len(name) <= SHOWN else f"kernel {shown(name)} does not exist"
+        ) from None
     if caller.kernel is not None and kernel.name != caller.kernel:
         raise Refused(400, f"kernel {kernel.name} is not this worker's; it works on {caller.kernel}")
     return kernel
 
 
-def known_language(name: Any, caller: Caller) -> str:
-    """400 for a language without a compiler here, or not the one this worker was asked to write."""
+def known_language(name: Any, caller: Caller | None = None) -> str:
+    """400 for an unknown language, or not the one this worker was asked to write."""
     if not isinstance(name, str) or name not in languages.REGISTRY:
-        raise Refused(400, f"language is {name!r}; one of {', '.join(languages.REGISTRY)}")
-    if caller.language is not None and name != caller.language:
+        raise Refused(400, f"language is {shown(name)}; one of {', '.join(languages.REGISTRY)}")
+    if caller is not None and caller.language is not None and name != caller.language:
         raise Refused(400, f"language {name} is not this worker's; it writes {caller.language}")
     return name
 
 
 def read(
-    body: dict[str, Any], caller: Caller, rank: int, settings: config.Judge, shared: Path | None
+    body: dict[str, Any], caller: Caller, place: Place, kind: type[wire.Delivery] = wire.Delivery
 ) -> Request:
-    """Check a request from the outside in: rank, kernel, language, delivery, build list, workspace."""
-    check_rank(body.get("rank"), rank)
+    """Check a request from the outside in: rank, kernel, language, delivery, types, compiler, build list.
+
+    The file of a ``library`` is copied last, so that a refused request leaves nothing behind.
+    """
+    check_rank(body.get("rank"), place.rank)
     kernel = known_kernel(body.get("kernel"), caller)
     language = known_language(body.get("language", "c"), caller)
-    mode, source = _delivery(body, kernel, language, settings, shared)
-    build = body.get("build") or []
-    if not isinstance(build, list) or not all(isinstance(item, str) for item in build):
-        raise Refused(400, "build is not a list of strings")
-    _, refused = flags.split_build_list(build)
-    links = [item for item in refused if item.startswith("-l")]
-    if links:
-        raise Refused(400, f"link flag {links[0]} is not allowed")
-    workspace = body.get("workspace_bytes") or 0
-    limit = int(settings.limits.kernel_memory_gb * 2**30)
-    if not isinstance(workspace, int) or not 0 <= workspace <= limit:
-        raise Refused(400, f"workspace_bytes is {workspace!r}; a whole number up to {limit}")
-    optimizer = body.get("optimizer")
-    return Request(
-        Submission(kernel, language, source, tuple(build), workspace, mode),
-        _text(optimizer)[:200] if optimizer is not None else None,
-        _count(body.get("tokens")),
+    mode = _mode(body, language, place.settings.service.input_mode)
+    asked = typed(kind, body)
+    family = known_family(asked.compiler, language)
+    build, ignored = _build_list(asked)
+    number, expression = _workspace(asked.workspace_bytes, kernel, place.settings)
+    source, library = _delivered(mode, body, kernel, language, caller, place)
+    submission = Submission(
+        kernel=kernel,
+        language=language,
+        source=source,
+        build=build,
+        workspace_bytes=number,
+        source_mode=mode,
+        family=family,
+        library=library,
+        workspace=expression,
+        libraries=tuple(asked.libraries or ()),
     )
+    optimizer = None if asked.optimizer is None else asked.optimizer[:200]
+    return Request(submission, optimizer, asked.tokens, asked.request_id, ignored)
 
 
-def _text(value: Any) -> str:
-    """A note as it can be stored: JSON may hold half of a surrogate pair, UTF-8 cannot."""
-    return str(value).encode(errors="replace").decode()
-
-
-def _count(value: Any) -> int | None:
-    """A whole number that the database can hold, or None: what an agent counts never spoils its grade."""
-    known = isinstance(value, int) and not isinstance(value, bool)
-    return value if known and 0 <= value < 2**63 else None
-
-
-def _delivery(
-    body: dict[str, Any], kernel: Kernel, language: str, settings: config.Judge, shared: Path | None
-) -> tuple[str, str]:
-    """Exactly one of source, source_file and library, as service.input_mode allows."""
+def _mode(body: Mapping[str, Any], language: str, accepted: str) -> str:
+    """Which of the deliveries was sent; 400 unless it is one, and one that service.input_mode takes."""
+    for name in wire.DEVICE_ONLY:
+        if body.get(name) is not None:
+            raise Refused(400, f"{name} is not accepted: this judge grades host kernels on one node")
     sent = [key for key in DELIVERIES if body.get(key) is not None]
     if len(sent) != 1:
         raise Refused(400, f"send exactly one of {', '.join(DELIVERIES)}; got {', '.join(sent) or 'none'}")
-    mode, value = sent[0], body[sent[0]]
-    if mode == "library" or settings.service.input_mode not in ("source", "any"):
-        raise Refused(
-            400, f"{mode} is not accepted here: service.input_mode is {settings.service.input_mode}"
-        )
+    mode, compiled = sent[0], languages.get(language).compiled
+    fits = {
+        "source": mode != "library" and compiled,
+        "py-binding": mode != "library" and not compiled,
+        "library": mode == "library",
+        "any": True,
+    }
+    if not fits[accepted]:
+        raise Refused(400, f"{mode} in {language} is not accepted here: service.input_mode is {accepted}")
+    if mode == "library" and not compiled:
+        raise Refused(400, f"{language} is not compiled; send source or source_file")
+    value = body[mode]
     if not isinstance(value, str) or not value.strip():
         raise Refused(400, f"{mode} is empty or not text")
-    return mode, value if mode == "source" else _read_shared(value, kernel, language, shared)
+    return mode
 
 
-def _read_shared(name: str, kernel: Kernel, language: str, shared: Path | None) -> str:
-    """The text of a file in the shared folder; links are followed before the place is checked."""
-    if shared is None:
-        raise Refused(400, "source_file needs a shared folder, and this judge has none; send source")
-    wanted = kernel.name + languages.get(language).extension
-    relative = name.removeprefix("/shared/")
-    if Path(name).name != wanted:
-        raise Refused(400, f"source_file must be called {wanted}, not {Path(name).name}")
+def known_family(name: str | None, language: str) -> str:
+    """The compiler family to build with; 400 names those of this host."""
+    entry = languages.get(language)
+    if not entry.compiled:
+        if name is not None:
+            raise Refused(400, f"compiler is {shown(name)}, but {language} is not compiled")
+        return "gcc"
+    here = [family for family, driver in entry.compilers.items() if shutil.which(driver)]
+    family = name if name is not None else "gcc"
+    if family not in here:
+        raise Refused(
+            400, f"compiler {shown(family)} is not here for {language}; families here: {', '.join(here)}"
+        )
+    return family
+
+
+def _build_list(asked: wire.Delivery) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(the build list with the -l of libraries, its items that are not used); 400 for what is forbidden."""
+    build = list(asked.build or ())
+    names = [f"-l{name}" for name in asked.libraries or ()]
+    for item in build:
+        if flags.ALWAYS_REFUSED.fullmatch(item):
+            raise Refused(
+                400, f"flag {shown(item)[1:-1]} is never allowed: every build keeps the judge's own"
+            )
+    _, refused = flags.split_build_list([*build, *names])
+    for item in refused:
+        if item in names:
+            catalog = ", ".join(sorted(flags.LINKABLE))
+            raise Refused(400, f"library {shown(item[2:])} is not in the catalog: {catalog}")
+        if item.startswith("-l"):
+            raise Refused(400, f"link flag {shown(item)[1:-1]} is not allowed")
+    if any("\0" in item for item in build):
+        raise Refused(400, "build holds a NUL character")
+    return (*build, *names), tuple(refused)
+
+
+def _workspace(asked: int | str | None, kernel: Kernel, settings: config.Judge) -> tuple[int, str]:
+    """(bytes, expression) of a workspace; 400 when it has no value, or too great a one, at a preset."""
+    limit = int(settings.limits.kernel_memory_gb * 2**30)
+    wrong = f"workspace_bytes is {shown(asked)}; a whole number up to {limit}, or an expression over sizes"
+    if asked is None:
+        return 0, ""
+    if isinstance(asked, int):
+        if not 0 <= asked <= limit:
+            raise Refused(400, wrong)
+        return asked, ""
+    names = {name for preset in kernel.presets.values() for name in preset}
+    configs = kernel.configs or ({},)
     try:
-        path = (shared / relative).resolve()
-        if not path.is_relative_to(shared.resolve()) or not path.is_file():
-            raise Refused(400, f"source_file {name} is not a file in the shared folder")
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        raise Refused(400, f"source_file {name} cannot be read as UTF-8 text") from None
+        for preset in kernel.presets.values():
+            for knobs in configs:
+                if not 0 <= expressions.integer(asked, {**knobs, **preset}) <= limit:
+                    raise Refused(400, wrong)
+    except UserError as error:
+        sizes = ", ".join(sorted(names | set(configs[0])))
+        raise Refused(400, f"workspace_bytes: {error}; names here: {sizes}") from None
+    except (ValueError, RecursionError, MemoryError, OverflowError):
+        raise Refused(400, wrong) from None
+    return 0, asked
+
+
+def _delivered(
+    mode: str, body: Mapping[str, Any], kernel: Kernel, language: str, caller: Caller, place: Place
+) -> tuple[str, Path | None]:
+    """(source text, the judge's copy of a library)."""
+    value = str(body[mode])
+    service = place.settings.service
+    if mode == "source":
+        return value, None
+    if place.shared is None:
+        raise Refused(400, f"{mode} needs a shared folder, and this judge has none; send source")
+    shared = deliveries.Shared(place.shared, None if caller.kernel is None else caller.episode.label)
+    if mode == "library":
+        return "", deliveries.copy_library(shared, value, place.work, service.max_library_mb * 2**20)
+    wanted = kernel.name + languages.get(language).extension
+    return deliveries.read_source(shared, value, wanted, service.max_body_mb * 2**20), None
