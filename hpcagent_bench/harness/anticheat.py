@@ -6,11 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hpcagent_bench import protocols
-from hpcagent_bench.harness import sandbox
+from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness import builds, constructs, reverify, sanitizers
+from hpcagent_bench.harness.builds import start_candidate, start_sanitized
 from hpcagent_bench.harness.grading import InputMeasurement, input_seeds
-from hpcagent_bench.harness.native_call import Child
+from hpcagent_bench.harness.held_out import sweep
+from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading, Rejection
-from hpcagent_bench.toolchain import flags
+from hpcagent_bench.harness.untimed import Untimed, note
+from hpcagent_bench.toolchain import languages
+
+__all__ = [
+    "GATES",
+    "Gate",
+    "build_gate",
+    "held_out",
+    "independent_verify",
+    "judge",
+    "sanitizer_check",
+    "start_candidate",
+    "timed_calls_gate",
+]
 
 
 @dataclass(frozen=True)
@@ -23,19 +39,23 @@ class Gate:
 
 
 def build_gate(grading: Grading) -> Rejection | None:
-    """Compile the source with the flag matrix; the request's list adds only -I -D -l -L."""
+    """Make every build the grade needs; the request's own list adds only -I -D -l -L.
+
+    Raises JudgeFault for a host that cannot build.
+    """
     submission = grading.submission
-    kept, _ = flags.split_build_list(list(submission.build))
+    language = languages.get(submission.language)
+    if submission.library is None and language.compiled and submission.family not in language.compilers:
+        return Rejection("build", "build_error", f"{submission.family} does not build {language.name}")
     grading.context.progress("building")
-    grading.build = sandbox.build(
-        submission.source,
-        submission.language,
-        submission.kernel.symbol,
-        grading.folder,
-        extra=kept,
-        timeout_s=grading.context.settings.timeouts.compile_s,
-        sealed=grading.context.settings.grading.seal,
-    )
+    with grading.context.phases.of("build"):
+        for found in constructs.notes(submission.source, submission.language):
+            note(grading, f"source: {found}")
+        try:
+            builds.start(grading)
+        except UserError as missing:
+            raise JudgeFault(str(missing)) from missing
+    assert grading.build is not None
     if grading.build.ok:
         return None
     reason = "compile time limit" if grading.build.timed_out else _first_error(grading.build.log)
@@ -63,20 +83,53 @@ def timed_calls_gate(grading: Grading) -> Rejection | None:
     return None
 
 
-def start_candidate(grading: Grading) -> Child:
-    """A sealed process with the submission's library, on the judge's timed cores."""
-    context = grading.context
-    assert grading.build is not None
-    assert grading.build.library is not None
-    return Child.native(
-        grading.build.library,
-        context.binding(grading.submission.kernel),
-        cores=context.cores,
-        memory_bytes=int(context.settings.limits.kernel_memory_gb * 2**30),
-        stack_mb=context.settings.limits.thread_stack_mb,
-        sealed=context.settings.grading.seal,
-        pool=context.pool,
-    )
+def held_out(grading: Grading) -> Rejection | None:
+    """The held-out cases, in one process of the graded build."""
+    grading.context.progress("held-out cases")
+    with grading.context.phases.of("held-out"):
+        bench = _bench(grading)
+        return sweep(grading, bench, bench.children["held-out"])
+
+
+def independent_verify(grading: Grading) -> Rejection | None:
+    """The fresh build, on one core, in two processes."""
+    grading.context.progress("re-verifying")
+    assert grading.rebuilt is not None
+    if not grading.rebuilt.ok:
+        why = "time limit" if grading.rebuilt.timed_out else _first_error(grading.rebuilt.log)
+        return reverify.rejection(f"the fresh rebuild failed: {why}")
+    with grading.context.phases.of("re-verify"):
+        bench = _bench(grading)
+        return reverify.verify(grading, bench, bench.children["first"], bench.children["second"])
+
+
+def sanitizer_check(grading: Grading) -> Rejection | None:
+    """One run under the sanitizers, where they apply."""
+    grading.context.progress("sanitizing")
+    obstacle = builds.sanitizer_obstacle(grading.submission)
+    made = grading.sanitized
+    if obstacle or made is None or not made.ok:
+        log = "time limit" if made is None or made.timed_out else _first_error(made.log)
+        sanitizers.not_applied(grading, obstacle or f"the sanitized build failed: {log}")
+        return None
+    with grading.context.phases.of("sanitize"):
+        bench = _bench(grading)
+        return sanitizers.run(grading, bench, bench.children["sanitized"])
+
+
+def _bench(grading: Grading) -> Untimed:
+    """What runs untimed cases. Its processes are all started at once, and get ready while the first works."""
+    if grading.untimed is None:
+        bench = grading.untimed = Untimed(grading)
+        bench.start_oracle()
+        bench.children["held-out"] = start_candidate(grading)
+        if grading.rebuilt is not None and grading.rebuilt.ok:
+            one = grading.context.cores[:1]
+            for name in ("first", "second"):
+                bench.children[name] = start_candidate(grading, cores=one, build=grading.rebuilt)
+        if grading.sanitized is not None and grading.sanitized.ok:
+            bench.children["sanitized"] = start_sanitized(grading)
+    return grading.untimed
 
 
 def _first_error(log: str) -> str:
@@ -88,19 +141,27 @@ def _first_error(log: str) -> str:
 
 EVERY_ROLE: frozenset[protocols.Role] = frozenset({"preview", "final", "calibration"})
 
+FINAL: frozenset[protocols.Role] = frozenset({"final"})
+
 GATES: tuple[Gate, ...] = (
     Gate("build", EVERY_ROLE, build_gate),
     Gate("timed_calls", EVERY_ROLE, timed_calls_gate),
+    Gate("size_class_sweep", FINAL, held_out),
+    Gate("independent_verify", FINAL, independent_verify),
+    Gate("sanitizers", FINAL, sanitizer_check),
 )
-"""In the order of scoring.md 1.2. A gate of final grades only (held-out cases, re-verification,
-sanitizers) is one more entry with ``roles=frozenset({"final"})``, after these."""
+"""In the order of scoring.md 1.2."""
 
 
 def judge(grading: Grading) -> Rejection | None:
     """Run the gates of the grade's protocol role in order; the first rejection, or None when all pass."""
-    for gate in GATES:
-        if grading.settings.protocol.role in gate.roles:
-            rejection = gate.check(grading)
-            if rejection is not None:
-                return rejection
-    return None
+    try:
+        for gate in GATES:
+            if grading.settings.protocol.role in gate.roles:
+                rejection = gate.check(grading)
+                if rejection is not None:
+                    return rejection
+        return None
+    finally:
+        if grading.untimed is not None:
+            grading.untimed.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpcagent_bench import protocols
 from hpcagent_bench.corpus import expressions
@@ -14,6 +15,9 @@ from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
 from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.sandbox import Build
+
+if TYPE_CHECKING:
+    from hpcagent_bench.harness.untimed import Untimed
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,12 @@ class Grading:
     settings: Settings
     folder: Path
     build: Build | None = None
+    rebuilt: Build | None = None
+    """The same submission built once more, from its text and elsewhere (final grades)."""
+    sanitized: Build | None = None
+    """Built with sanitizers; None where they do not apply."""
+    untimed: Untimed | None = None
+    """What runs untimed cases, shared by the gates after the timed calls."""
     inputs: list[InputResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What a reader of the grade should know: gates not applied, constructs recorded, never a refusal."""

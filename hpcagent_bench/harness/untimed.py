@@ -1,0 +1,245 @@
+"""Calls nobody clocks: drawn once for both sides, answered by one oracle, compared (scoring.md 1.2).
+
+Every case runs on the candidate first and on the oracle after it; the draw is shared, and its memory comes
+from the context's pool. Processes are started together, so that they get ready while inputs are drawn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hpcagent_bench.corpus import fuzz, precision, sizing
+from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness import denominator as denominators
+from hpcagent_bench.harness.candidate_side import JUDGE_SIDE
+from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.memory import Draw, Layout, Start, layout_for
+from hpcagent_bench.harness.native_call import Child
+from hpcagent_bench.harness.references import JudgeFault
+from hpcagent_bench.harness.submission import Grading
+from hpcagent_bench.support.distributions import Variant
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One untimed input. ``label`` names it in reasons: it tells no seed and no value."""
+
+    label: str
+    params: dict[str, int | float]
+    value_seed: int
+    structural_seed: int
+    variant: Variant | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a call does not pass, in words an agent may read."""
+
+    status: Literal["wrong", "crash", "timeout", "refused"]
+    detail: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A case with its inputs in place, and what a call on it needs."""
+
+    case: Case
+    draw: Draw
+    scalars: dict[str, int | float]
+    tolerances: dict[str, precision.Tolerance]
+    workspace_bytes: int
+
+
+def sizes_at(context: GradingContext, kernel: Kernel, preset: str) -> tuple[str, dict[str, int]]:
+    """(name, sizes) of a preset, or of the timed rung where the preset is larger or not declared."""
+    datatype = context.settings.service.datatype
+    rung = sizing.rung(kernel, context.sizes, datatype)
+    declared = kernel.presets.get(preset)
+    if declared is None or kernel.input_bytes(declared, datatype) > kernel.input_bytes(rung, datatype):
+        return sizing.rung_name(context.sizes), rung
+    return preset, declared
+
+
+def params_at(
+    context: GradingContext, kernel: Kernel, preset: str, turn: int = 0
+) -> tuple[str, dict[str, int | float]]:
+    """(name, sizes and knobs) of a preset with the ``turn``-th configuration, or the next that fits it."""
+    name, sizes = sizes_at(context, kernel, preset)
+    configs = kernel.configs[: context.settings.fuzz.config_pool] or ({},)
+    for step in range(len(configs)):
+        params = {**sizes, **configs[(turn + step) % len(configs)]}
+        if kernel.broken_constraint(params) is None:
+            return name, params
+    return name, {**sizes, **configs[turn % len(configs)]}
+
+
+@dataclass
+class Untimed:
+    """Runs the untimed cases of one grade. ``close`` it; its processes end, the oracle's goes back."""
+
+    grading: Grading
+    children: dict[str, Child] = field(default_factory=dict)
+    """Candidates' processes by what they are for; ended with the rest."""
+    _oracle: tuple[str, Child] | None = field(default=None, repr=False)
+    _lost: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def context(self) -> GradingContext:
+        return self.grading.context
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.grading.submission.kernel
+
+    @property
+    def family(self) -> str:
+        """The compiler family of the C reference: the candidate's."""
+        return self.grading.submission.family
+
+    @property
+    def oracle_kinds(self) -> list[str]:
+        """Who is asked, in order: as configured, else C; on scientific_computing who won the race."""
+        first = self.context.settings.service.oracle
+        if first not in denominators.ORACLE_KINDS:
+            races = [result.race for result in self.grading.inputs if result.race is not None]
+            leading = races[-1].winner if races and self.kernel.track == "scientific_computing" else "c"
+            first = leading if leading in denominators.ORACLE_KINDS else "c"
+        return sorted(denominators.ORACLE_KINDS, key=lambda kind: kind != first)
+
+    def start_oracle(self) -> None:
+        """Start the oracle's process now; it gets ready while the caller goes on."""
+        if self._oracle is None:
+            self._oracle = self._start_next()
+
+    def _start_next(self) -> tuple[str, Child]:
+        for kind in self.oracle_kinds:
+            if kind in self._lost:
+                continue
+            try:
+                return kind, self.context.references.start(self.kernel, kind, self.family)
+            except JudgeFault:
+                self._lost.append(kind)
+        raise JudgeFault(f"no reference of {self.kernel.name} can answer")
+
+    @contextlib.contextmanager
+    def drawn(self, case: Case) -> Iterator[Drawn]:
+        """The case's inputs, drawn into memory of the pool."""
+        context, kernel = self.context, self.kernel
+        inputs, outputs = self._layouts(case)
+
+        def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
+            fuzz.fill(
+                kernel,
+                arrays,
+                case.params,
+                value_seed=case.value_seed,
+                structural_seed=case.structural_seed,
+                threads=context.threads,
+                datatype=context.settings.service.datatype,
+                variant=case.variant,
+            )
+
+        draw = Draw.allocate(inputs, context.pool, Start(outputs, fill))
+        try:
+            fill(draw.arrays)
+            draw.seal()
+            asked = self.grading.workspace_bytes(case.params)
+            yield Drawn(
+                case,
+                draw,
+                kernel.scalars(case.params),
+                context.tolerances(kernel, case.params),
+                max(asked, kernel.workspace_floor(case.params)),
+            )
+        finally:
+            draw.close()
+
+    def _layouts(self, case: Case) -> tuple[Layout, Layout]:
+        kernel, datatype = self.kernel, self.context.settings.service.datatype
+        binding = self.context.binding(kernel)
+        layout = layout_for(binding, kernel.shapes(case.params), kernel.dtypes(datatype))
+        inputs = layout.part(name for name in layout.names if name not in kernel.outputs)
+        return inputs, layout.part(kernel.outputs)
+
+    def call(self, drawn: Drawn, child: Child) -> Failure | None:
+        """One call of a candidate's child under the whole budget; None when it came to an answer.
+
+        Raises JudgeFault when the judge's own sealing or memory failed.
+        """
+        budget = self.context.budget_s(self.kernel)
+        outcome = child.call(
+            drawn.draw, drawn.scalars, timeout_s=budget, workspace_bytes=drawn.workspace_bytes
+        )
+        if outcome.status == "refused" and outcome.detail.startswith(JUDGE_SIDE):
+            raise JudgeFault(outcome.detail)
+        if outcome.status != "ok":
+            return Failure(outcome.status, f"{outcome.status}: {outcome.detail}")
+        if outcome.overrun:
+            return Failure("wrong", f"wrote past the end of {outcome.overrun}")
+        if outcome.fp_modes:
+            note(self.grading, f"floating-point modes changed and restored: {outcome.fp_modes}")
+        return None
+
+    def answers(self, drawn: Drawn) -> Arrays:
+        """The oracle's outputs, valid until its next call. JudgeFault when no reference can answer."""
+        while True:
+            if self._oracle is None:
+                self._oracle = self._start_next()
+            kind, child = self._oracle
+            budget = self.context.budget_s(self.kernel)
+            outcome = child.call(
+                drawn.draw, drawn.scalars, timeout_s=budget, workspace_bytes=drawn.workspace_bytes
+            )
+            if outcome.status == "ok":
+                return child.outputs
+            self._lost.append(kind)
+            self._give_back()
+
+    @property
+    def answered_by(self) -> str:
+        """The kind of the oracle in use."""
+        self.start_oracle()
+        assert self._oracle is not None
+        return self._oracle[0]
+
+    def compare(self, drawn: Drawn, produced: Arrays, expected: Arrays) -> Failure | None:
+        """The first output outside its band, by name and count: no value of either side is told."""
+        for name, tolerance in drawn.tolerances.items():
+            found = precision.compare(
+                np.asarray(produced[name]), expected[name], tolerance, threads=self.context.threads, name=name
+            )
+            if not found.ok:
+                return Failure("wrong", f"{name} is wrong in {found.bad} of {expected[name].size} elements")
+        return None
+
+    def run(self, case: Case, child: Child) -> Failure | None:
+        """Draw, call, ask the oracle, compare."""
+        with self.drawn(case) as drawn:
+            failure = self.call(drawn, child)
+            return failure or self.compare(drawn, child.outputs, self.answers(drawn))
+
+    def _give_back(self) -> None:
+        if self._oracle is not None:
+            self.context.references.discard(self._oracle[1])
+            self._oracle = None
+
+    def close(self) -> None:
+        """End the candidates' processes and give the oracle's back."""
+        for child in self.children.values():
+            child.close()
+        self.children.clear()
+        self._give_back()
+
+
+def note(grading: Grading, text: str) -> None:
+    """Add a note to a grade, once."""
+    if text not in grading.notes:
+        grading.notes.append(text)
