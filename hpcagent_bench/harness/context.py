@@ -16,12 +16,14 @@ import numpy.typing as npt
 from hpcagent_bench import config
 from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.node import NodeWatch
 from hpcagent_bench.harness.phases import Phases
-from hpcagent_bench.harness.references import References
+from hpcagent_bench.harness.references import JudgeFault, References
 from hpcagent_bench.harness.seeds import GradingSeeds
+from hpcagent_bench.harness.transport import Transport
 from hpcagent_bench.toolchain.abi import Binding
 
 
@@ -54,6 +56,11 @@ class GradingContext:
     memory: RaceMemory = field(default_factory=RaceMemory)
     pool: Pool = field(default_factory=Pool)
     phases: Phases = field(default_factory=Phases)
+    transport: Transport = field(default_factory=Transport)
+    granted: frozenset[int] = field(default_factory=pinning.granted)
+    """The affinity mask this judge started with."""
+    changed_bytes: dict[tuple[str, str, str], int] = field(default_factory=dict, repr=False)
+    """By kernel, datatype and shape: bytes of output elements that the reference changes in a call."""
     references: References = field(init=False)
     dual_oracle: dict[tuple[str, ...], str] = field(default_factory=dict, repr=False)
     """Where references were compared on a public draw: why one gave no answer, empty when they agreed."""
@@ -74,6 +81,12 @@ class GradingContext:
     def threads(self) -> int:
         """Threads for drawing and comparing: every core this process may use, since nothing is timed then."""
         return len(os.sched_getaffinity(0))
+
+    def require_cores(self) -> None:
+        """JudgeFault when the affinity mask is no longer the one this judge started with."""
+        changed = pinning.surprise(self.cores, self.granted, pinning.granted())
+        if changed:
+            raise JudgeFault(f"infra: cores: {changed}")
 
     def binding(self, kernel: Kernel) -> Binding:
         """The kernel's call at the judged datatype."""

@@ -6,6 +6,7 @@ import re
 import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -13,7 +14,10 @@ from hpcagent_bench import config
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.errors import UserError, did_you_mean
 
-REFERENCE_KINDS = ("c", "numba")
+ORACLE_KINDS = ("c", "numba")
+"""References that may grade: what the oracle of scoring.md 1.2 is taken from."""
+
+REFERENCE_KINDS = (*ORACLE_KINDS, "c-autopar", "numpy", "vendored")
 """References this judge can build and time."""
 
 DEFAULT_LEADER = "numba"
@@ -29,28 +33,38 @@ class Denominator:
 
 
 def parse(name: str, key: str = "measurement.denominator") -> Denominator:
-    """``c``, ``numba`` or ``best-of(numba,c)``; anything else is a UserError naming ``key``."""
+    """A reference kind, or ``best-of(kind,...)`` of some; anything else is a UserError naming ``key``."""
     best = re.fullmatch(r"best-of\(([a-z,-]+)\)", name)
     kinds = tuple(best.group(1).split(",")) if best else (name,)
     for kind in kinds:
+        if kind == "torch-autotune":
+            raise UserError(
+                f"{key}={name}: this judge has no PyTorch references to time",
+                f"set {key} to another denominator",
+            )
         if kind not in REFERENCE_KINDS:
-            legal = ["best-of(numba,c)", *REFERENCE_KINDS]
+            legal = ["best-of(numba,c)", "best-of(numba,c,c-autopar)", *REFERENCE_KINDS]
             raise UserError(f"{key}={name}: no reference '{kind}'", did_you_mean(name, legal))
+    if len(set(kinds)) != len(kinds):
+        raise UserError(f"{key}={name} names a reference twice", "name each once")
     return Denominator(name, kinds)
 
 
 def for_kernel(kernel: Kernel, settings: config.Measurement) -> Denominator:
-    """The denominator configured for the kernel's track; a kernel with a baseline of its own is refused."""
+    """The denominator of the kernel: that configured for its track, or the baseline it ships itself."""
     if kernel.manifest.baseline is not None:
-        raise UserError(
-            f"kernel {kernel.name} is measured against its own baseline, which this judge does not time",
-            "remove baseline from its manifest to race the references",
-        )
+        return Denominator("vendored", ("vendored",))
     key = f"measurement.denominator.{kernel.track}"
     name = getattr(settings.denominator, kernel.track, None)
     if not isinstance(name, str):
         raise UserError(f"{key} is not configured", f"set {key} in conf/judge")
-    return parse(name, key)
+    chosen = parse(name, key)
+    if "vendored" in chosen.kinds:
+        raise UserError(
+            f"{key}={name}, but kernel {kernel.name} ships no baseline of its own",
+            "set best-of(numba,c): a kernel with a baseline in its manifest is measured against that anyway",
+        )
+    return chosen
 
 
 def credited(recorded: str | None, kernel: Kernel, settings: config.Measurement) -> bool:
@@ -67,12 +81,22 @@ class Remembered:
     winner: str
 
 
+class TimingKey(NamedTuple):
+    """What baseline timings are remembered by: timings under two protocols or compilers never mix."""
+
+    kernel: str
+    datatype: str
+    cell: str
+    stamp: str
+    family: str
+
+
 @dataclass
 class RaceMemory:
     """Winners and timings of this judge process; never written to disk (scoring.md 1.4)."""
 
     winners: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    timings: dict[tuple[str, str, str, int], Remembered] = field(default_factory=dict)
+    timings: dict[TimingKey, Remembered] = field(default_factory=dict)
 
     def leader(self, kernel: str, preset: str, datatype: str, kinds: tuple[str, ...]) -> tuple[str, str]:
         """The expected winner and where that is known from: ``cache``, ``table`` or ``default``."""
@@ -85,12 +109,22 @@ class RaceMemory:
         return (DEFAULT_LEADER if DEFAULT_LEADER in kinds else kinds[0]), "default"
 
 
-def load_leaders(path: Path = LEADERS_FILE) -> dict[str, dict[str, str]]:
-    """Recorded winners per kernel and preset; an absent file is an empty table."""
-    if not path.exists():
+def load_leaders(path: Path | None = None) -> dict[str, dict[str, str]]:
+    """Recorded winners, ``{kernel: {preset: kind}}``; an absent file is an empty table.
+
+    Raises:
+        UserError: the file is no such table.
+    """
+    chosen = path or LEADERS_FILE
+    try:
+        table = yaml.safe_load(chosen.read_text(encoding="utf-8")) or {}
+        return {str(kernel): {str(k): str(v) for k, v in row.items()} for kernel, row in table.items()}
+    except FileNotFoundError:
         return {}
-    table = yaml.safe_load(path.read_text()) or {}
-    return {str(k): dict(v) for k, v in table.items()}
+    except (yaml.YAMLError, AttributeError) as error:
+        raise UserError(
+            f"{chosen}: not a table of leaders ({error})", "write kernel: {preset: kind}"
+        ) from None
 
 
 def cut_budget_ns(leader_times: list[int], settings: config.Measurement) -> int | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hpcagent_bench import protocols
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.harness import metric, rep_variation, scoring
+from hpcagent_bench.harness import denominator as denominators
+from hpcagent_bench.harness import metric, rep_variation, scoring, timed_calls, transport
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputMeasurement, input_seeds
 from hpcagent_bench.harness.race import RaceResult
-from hpcagent_bench.harness.submission import Settings, Submission
+from hpcagent_bench.harness.submission import Grading, Rejection, Settings, Submission
 
 
 def preview_settings(context: GradingContext, kernel: Kernel) -> Settings:
@@ -39,6 +40,30 @@ def final_grade(context: GradingContext, submission: Submission) -> scoring.Verd
 def submit_grade(context: GradingContext, submission: Submission) -> scoring.Verdict:
     """/submit is its own final grade (scoring.md 1.1)."""
     return final_grade(context, submission)
+
+
+def calibration_grade(context: GradingContext, kernel: Kernel, stamp: str) -> scoring.Verdict:
+    """Time the leading reference of ``kernel`` against itself (grade-under run --aa).
+
+    ``stamp`` is a final protocol's, whose calibration protocol measures; its own stamp will do. The candidate
+    is a second process of the reference, the denominator that reference alone, always timed anew. No gate but
+    that of the timed calls applies, and nothing credits the grade.
+    """
+    known = protocols.get(stamp)
+    protocol = known if known.role == "calibration" else protocols.calibration_of(stamp)
+    cells = metric.timed_cells_for(kernel, context.sizes, context.settings, protocol)
+    seed = rep_variation.salted(context.seeds.second, rep_variation.fresh_nonce())
+    kinds = denominators.for_kernel(kernel, context.settings.measurement).kinds
+    kind, _ = context.memory.leader(kernel.name, cells[0].preset, context.settings.service.datatype, kinds)
+    runner = transport.runner_of(kind)
+    submission = Submission(kernel, "python" if runner == "python" else "c", "", source_mode="reference")
+
+    def judge(grading: Grading) -> Rejection | None:
+        return timed_calls.measure(
+            grading, lambda: context.references.start(kernel, kind, own=True), runner, against=kind
+        )
+
+    return scoring.score(context, submission, Settings(protocol, cells, seed), judge, kind)
 
 
 def time_baseline(context: GradingContext, kernel: Kernel) -> RaceResult:

@@ -3,67 +3,57 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
 
 from hpcagent_bench import protocols
-from hpcagent_bench.corpus import fuzz, precision
+from hpcagent_bench.corpus import bands, fuzz, precision
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.harness import rep_variation, timing
+from hpcagent_bench.harness import rep_variation, schedule, timing
+from hpcagent_bench.harness.candidate_side import CandidateRuns, CandidateSide
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.memory import Start
+from hpcagent_bench.harness.memory import Outputs, Start
 from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome, layout_for
 from hpcagent_bench.harness.race import Race, RaceResult
-from hpcagent_bench.harness.references import JudgeFault
+from hpcagent_bench.harness.schedule import InputSeeds, Turn
+from hpcagent_bench.harness.transport import Runner
 
-JUDGE_SIDE = ("seal:", "memory:")
-"""How an outcome starts that says the judge's own sealing or memory failed, not the submission."""
-
-
-GPU_RUNTIMES = ("libcuda.so", "libcudart", "libnvidia-", "libamdhip64", "libhsa-runtime", "libze_loader")
-"""How the files of GPU runtimes are called (scoring.md 3.2)."""
-
-
-@dataclass(frozen=True)
-class InputSeeds:
-    """Value seeds of one input: calls in order (warm-up first), the base draw, the structural arrays."""
-
-    calls: tuple[int, ...]
-    canonical: int
-
-
-@dataclass
-class CandidateRuns:
-    """What the candidate did on one input so far. Times in ns; ``failed`` names the first failing run."""
-
-    inside: list[int] = field(default_factory=list)
-    outside: list[int] = field(default_factory=list)
-    cpu: list[int] = field(default_factory=list)
-    failed: str = ""
-    timed_out: bool = False
-    stopped_at_ns: float | None = None
-    max_rel_error: float = 0.0
-    device_runtime: str = ""
+__all__ = ["CandidateRuns", "InputMeasurement", "InputResult", "InputSeeds", "input_seeds"]
 
 
 @dataclass(frozen=True)
 class InputResult:
-    """One measured input. ``reduction`` is None unless every run was correct."""
+    """One measured input. ``reduction`` is None unless every run was correct.
+
+    ``bytes_moved`` are those of all declared arrays, ``bytes_changed`` those of output elements that the
+    reference really changed on the canonical draw (None: not counted). ``slack_ns`` is the widest honest gap
+    between the two clocks of a call, ``phases`` seconds of wall time.
+    """
 
     cell: InputCell
     runs: CandidateRuns
     race: RaceResult | None
     reduction: timing.Reduction | None
     bytes_moved: int
+    bytes_changed: int | None = None
+    slack_ns: float = 0.0
+    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def correct(self) -> bool:
         """Whether every call of the input, the canonical one included, agreed with the oracle."""
         return not self.runs.failed
+
+    @property
+    def cold_ratio(self) -> float | None:
+        """First calls of processes against each other: the winner's over the candidate's median one."""
+        theirs = self.race.cold.get(self.race.winner) if self.race is not None else None
+        mine = statistics.median(self.runs.cold) if self.runs.cold else 0
+        return theirs / mine if theirs and mine > 0 else None
 
 
 def input_seeds(
@@ -78,13 +68,16 @@ def input_seeds(
     )
 
 
-def gpu_runtime(files: Iterable[str]) -> str:
-    """The GPU runtime among mapped files, or an empty string; a host grade must not use one."""
-    return next((name for name in sorted(files) if name.startswith(GPU_RUNTIMES)), "")
-
-
 class InputMeasurement:
-    """Runs one input: warm-up, timed runs, canonical call; both sides on the same draws, taking turns."""
+    """Runs one input: warm-ups, timed runs, canonical call; both sides on the same draws, taking turns.
+
+    Args:
+        start_candidate: makes a process of the candidate; None times the references alone.
+        workspace_bytes: scratch memory the submission asks for; it gets the manifest's at least.
+        family: compiler family of the C reference.
+        runner: which runner calls the candidate.
+        against: the reference kind that is baseline and oracle alone, when the judge measures itself.
+    """
 
     def __init__(
         self,
@@ -94,19 +87,23 @@ class InputMeasurement:
         protocol: protocols.Protocol,
         start_candidate: Callable[[], Child] | None,
         workspace_bytes: int = 0,
+        *,
+        family: str = "gcc",
+        runner: Runner = "native",
+        against: str = "",
     ) -> None:
         self.context = context
         self.kernel = kernel
         self.cell = cell
         self.protocol = protocol
-        self.start_candidate = start_candidate
-        self.workspace_bytes = max(workspace_bytes, kernel.workspace_floor(cell.params))
-        datatype = context.settings.service.datatype
+        self.runner: Runner = runner
         self.scalars = kernel.scalars(cell.params)
+        datatype = context.settings.service.datatype
         layout = layout_for(context.binding(kernel), kernel.shapes(cell.params), kernel.dtypes(datatype))
         self.inputs = layout.part(name for name in layout.names if name not in kernel.outputs)
         self.outputs = layout.part(kernel.outputs)
         self.tolerances = context.tolerances(kernel, cell.params)
+        budget = context.budget_s(kernel)
         self.race = Race(
             kernel,
             cell,
@@ -114,39 +111,93 @@ class InputMeasurement:
             context.settings,
             context.references,
             context.memory,
-            context.budget_s(kernel),
+            budget,
+            family,
+            against,
+            context.phases,
         )
-        self.runs = CandidateRuns()
-        self._child: Child | None = None
+        workspace = max(workspace_bytes, kernel.workspace_floor(cell.params))
+        self.candidate = (
+            CandidateSide(start_candidate, context.cores, budget, workspace, context.phases)
+            if start_candidate is not None
+            else None
+        )
+        self.runs = self.candidate.runs if self.candidate is not None else CandidateRuns()
+        self._kept: dict[int, Draw] = {}
+        self._changed: int | None = None
 
     def run(self, seeds: InputSeeds) -> InputResult:
         """Measure the input; a candidate's failure ends it early, a judge's raises JudgeFault."""
+        before = dict(self.context.phases.seconds)
         try:
             self._start()
-            with self.context.timing():
-                for index, seed in enumerate([*seeds.calls, seeds.canonical]):
-                    self._one_draw(index, seed, seeds.canonical)
-                    if self.runs.failed:
-                        return self._result(None)
-            self.runs.device_runtime = gpu_runtime(self._child.mapped_files() if self._child else ())
-            return self._result(self.race.finish())
+            race = self._take_turns(seeds)
         finally:
             self.race.close()
-            if self._child is not None:
-                self._child.close()
+            if self.candidate is not None:
+                self.candidate.close()
+            for draw in self._kept.values():
+                draw.close()
+        return self._result(race, self.context.phases.since(before))
 
     def _start(self) -> None:
-        """Start both sides' processes; they get ready while the first inputs are drawn."""
-        self.race.start()
-        if self.start_candidate is not None:
-            self._child = self.start_candidate()
+        """Start both sides' processes. Several a side must stand ready before anything is timed; one gets
+        ready while the first input is drawn, and answers its warm-up before that."""
+        count = schedule.processes(self.protocol)
+        with self.context.phases.of("start"):
+            self.race.start()
+            if self.candidate is not None:
+                self.candidate.start(count)
+            if count > 1:
+                self.race.await_ready()
+                if self.candidate is not None:
+                    self.candidate.await_ready()
 
-    def _one_draw(self, index: int, seed: int, structural_seed: int) -> None:
-        """Both sides on one draw. Odd calls run the candidate first, so that neither slot favours a side."""
-        timed = protocols.WARMUP <= index < self.protocol.calls
-        datatype = self.context.settings.service.datatype
+    def _take_turns(self, seeds: InputSeeds) -> RaceResult | None:
+        """Every call of the input; None when the candidate failed one."""
+        order = schedule.drawn_order(self.protocol.runs)
+        turns = schedule.turns(self.protocol, seeds, order)
+        with self.context.timing():
+            for number, turn in enumerate(turns):
+                if turn.opens:
+                    self.race.next_process()
+                    if self.candidate is not None:
+                        self.candidate.next_process()
+                again = any(later.seed == turn.seed for later in turns[number + 1 :])
+                self._one_draw(turn, seeds.canonical, keep=again)
+                if self.runs.failed:
+                    return None
+        if self.candidate is not None:
+            self.candidate.retire()
+        return self.race.finish()
+
+    def _one_draw(self, turn: Turn, structural_seed: int, *, keep: bool) -> None:
+        """Both sides on one draw, in the turn's order. A draw that comes again is kept until then."""
 
         def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
+            self._fill(arrays, turn.seed, structural_seed)
+
+        draw = self._kept.pop(turn.seed, None)
+        if draw is None:
+            # outputs are drawn straight into each side's own buffers: cheaper than copying them from the draw
+            draw = Draw.allocate(self.inputs, self.context.pool, Start(self.outputs, fill))
+        self._kept[turn.seed] = draw
+        if not draw.sealed:
+            fill(draw.arrays)
+            draw.seal()
+        outcome = self._candidate(draw, turn) if turn.candidate_first else None
+        answers = self.race.call(draw, self.scalars, timed=turn.timed)
+        if outcome is None:
+            outcome = self._candidate(draw, turn)
+        if outcome is not None and self.candidate is not None:
+            self.candidate.grade(outcome, answers, turn, self.tolerances, self.context.threads)
+            if turn.seed == structural_seed and not self.runs.failed:
+                self._count_changes(draw, answers)
+        if not keep:
+            self._kept.pop(turn.seed).close()
+
+    def _fill(self, arrays: dict[str, npt.NDArray[Any]], seed: int, structural_seed: int) -> None:
+        with self.context.phases.of("draw"):
             fuzz.fill(
                 self.kernel,
                 arrays,
@@ -154,82 +205,56 @@ class InputMeasurement:
                 value_seed=seed,
                 structural_seed=structural_seed,
                 threads=self.context.threads,
-                datatype=datatype,
+                datatype=self.context.settings.service.datatype,
             )
 
-        # outputs are drawn straight into each side's own buffers: cheaper than copying them from the draw
-        draw = Draw.allocate(self.inputs, self.context.pool, Start(self.outputs, fill))
-        try:
-            fill(draw.arrays)
-            draw.seal()
-            outcome = self._candidate(draw, index) if index % 2 else None
-            answers = self.race.call(draw, self.scalars, timed=timed)
-            if outcome is None:
-                outcome = self._candidate(draw, index)
-            if outcome is not None:
-                self._grade_run(outcome, answers, index)
-        finally:
-            draw.close()
-
-    def _candidate(self, draw: Draw, index: int) -> Outcome | None:
+    def _candidate(self, draw: Draw, turn: Turn) -> Outcome | None:
         """One candidate call; None without a candidate, or once it has been stopped."""
-        if self._child is None or self.runs.stopped_at_ns is not None:
+        if self.candidate is None:
             return None
-        limit = self.context.budget_s(self.kernel)
-        cap = self._cap_ns() if index >= protocols.WARMUP else None
-        if cap is not None:
-            limit = min(limit, cap / 1e9)
-        outcome = self._child.call(draw, self.scalars, timeout_s=limit, workspace_bytes=self.workspace_bytes)
-        if outcome.status == "timeout" and cap is not None and limit == cap / 1e9:
-            self.runs.stopped_at_ns = cap
-            return None
-        return outcome
+        return self.candidate.call(draw, self.scalars, turn, self._cap_ns())
 
     def _cap_ns(self) -> float | None:
-        """The guillotine (scoring.md 1.3). It spares the warm-up: the complete run it grades on."""
+        """How long a candidate run may take at most (scoring.md 1.3); None before any baseline is known."""
         known = self.race.estimate_ns()
         limits = self.context.settings.timeouts
         if known is None:
             return None
         return timing.guillotine_ns(known, limits.guillotine_factor, limits.guillotine_floor_s)
 
-    def _grade_run(self, outcome: Outcome, answers: Mapping[str, npt.NDArray[Any]], index: int) -> None:
-        """Compare one call's outputs with the oracle's for the same draw; note times of timed runs."""
-        name = self._run_name(index)
-        if outcome.status == "refused" and outcome.detail.startswith(JUDGE_SIDE):
-            raise JudgeFault(outcome.detail)
-        if outcome.status != "ok":
-            self.runs.failed = f"{name} {outcome.status}: {outcome.detail}"
-            self.runs.timed_out = outcome.status == "timeout"
-            return
-        assert self._child is not None
-        for output, tolerance in self.tolerances.items():
-            found = precision.compare(
-                self._child.outputs[output],
-                answers[output],
-                tolerance,
-                threads=self.context.threads,
-                name=output,
-            )
-            self.runs.max_rel_error = max(self.runs.max_rel_error, found.max_rel_error)
-            if not found.ok:
-                self.runs.failed = f"{name} {found.detail}"
-                return
-        if protocols.WARMUP <= index < self.protocol.calls:
-            self.runs.inside.append(outcome.inside_ns)
-            self.runs.outside.append(outcome.outside_ns)
-            self.runs.cpu.append(outcome.cpu_ns)
+    def _count_changes(self, draw: Draw, answers: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Bytes of output elements whose value the reference changed on this draw: the least anyone writes.
 
-    def _run_name(self, index: int) -> str:
-        if index < protocols.WARMUP:
-            return "rep-verify[warm-up]"
-        if index >= self.protocol.calls:
-            return "rep-verify[canonical]"
-        return f"rep-verify[run {index - protocols.WARMUP + 1}]"
+        Counted once for a shape: what is written hardly depends on values. The candidate is done, so its
+        buffers serve for the first values.
+        """
+        known = self.context.changed_bytes
+        key = (self.kernel.name, self.context.settings.service.datatype, self.cell.key)
+        if key not in known:
+            assert self.candidate is not None
+            self.candidate.retire()
+            with self.context.phases.of("compare"):
+                begun = Outputs(self.outputs, self.context.pool)
+                try:
+                    begun.begin(draw.start(self.kernel.outputs))
+                    known[key] = sum(
+                        self._unlike(answers[name], begun.arrays[name], name) for name in self.kernel.outputs
+                    )
+                finally:
+                    begun.close()
+        self._changed = known[key]
 
-    def _result(self, race: RaceResult | None) -> InputResult:
-        reduction = None
-        if race is not None and self.start_candidate is not None:
+    def _unlike(self, changed: npt.NDArray[Any], before: npt.NDArray[Any], name: str) -> int:
+        found = precision.compare(changed, before, bands.EXACT, threads=self.context.threads, name=name)
+        return found.bad * changed.itemsize
+
+    def _result(self, race: RaceResult | None, phases: Mapping[str, float]) -> InputResult:
+        reduction, slack = None, 0.0
+        if race is not None:
+            margin = self.context.settings.record.clock_margin_us * 1e3
+            slack = self.context.transport.slack_ns(self.runner, race.gaps, margin)
+            self.context.transport.note(race.gaps)
+        if race is not None and self.candidate is not None:
             if self.runs.stopped_at_ns is not None:
                 baseline = float(statistics.median(race.baseline))
                 reduction = timing.reduce_stopped(baseline, self.runs.stopped_at_ns)
@@ -238,4 +263,4 @@ class InputMeasurement:
                     self.runs.inside, race.baseline, self.protocol.alpha
                 )
         moved = self.kernel.input_bytes(self.cell.params, self.context.settings.service.datatype)
-        return InputResult(self.cell, self.runs, race, reduction, moved)
+        return InputResult(self.cell, self.runs, race, reduction, moved, self._changed, slack, phases)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import sandbox
 from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.native_call import Child
+from hpcagent_bench.toolchain import flags
 from hpcagent_bench.toolchain.abi import Binding, binding
 
 
@@ -21,9 +24,8 @@ class JudgeFault(Exception):
 class References:
     """Reference children of the kernel being graded.
 
-    The numba child stays alive between grades of one kernel, since importing and compiling cost
-    more than all its calls; another kernel's grade closes it. The C child is one process an input,
-    like the candidate it is compared with.
+    A numba child stays alive between grades of one kernel, since importing and compiling cost more than all
+    its calls; another kernel's grade closes it. Every other child belongs to who started it.
     """
 
     settings: config.Judge
@@ -31,17 +33,30 @@ class References:
     pool: Pool
     _kernel: str = ""
     _sources: dict[translators.Language, str] = field(default_factory=dict, repr=False)
+    _libraries: dict[tuple[str, ...], Path] = field(default_factory=dict, repr=False)
     _numba: Child | None = field(default=None, repr=False)
 
-    def start(self, kernel: Kernel, kind: str) -> Child:
-        """A child ready for calls of ``kind``; JudgeFault when the reference cannot be built."""
+    def start(self, kernel: Kernel, kind: str, family: str = "gcc", *, own: bool = False) -> Child:
+        """A child ready for calls of ``kind``.
+
+        ``family`` builds the sequential C reference: the candidate's compiler family, so that no ratio
+        compares compilers. ``own`` asks for a process of the caller's own even where one is kept alive.
+
+        Raises:
+            JudgeFault: the reference cannot be translated or built.
+        """
         self._keep_only(kernel.name)
-        call = self.binding(kernel)
-        starters: dict[str, Callable[[Kernel, Binding], Child]] = {
-            "c": self._start_c,
-            "numba": self._start_numba,
+        starters: dict[str, Callable[[], Child]] = {
+            "c": lambda: self._native(kernel, "c", family, self.cores[:1]),
+            "c-autopar": lambda: self._native(kernel, "c-autopar", "gcc", self.cores),
+            "vendored": lambda: self._vendored(kernel, family),
+            "numba": lambda: self._kept_numba(kernel, own=own),
+            "numpy": lambda: self._python(kernel, kernel.numpy_source.read_text(encoding="utf-8")),
         }
-        return starters[kind](kernel, call)
+        try:
+            return starters[kind]()
+        except (UserError, translators.Unsupported) as error:
+            raise JudgeFault(f"the {kind} reference of {kernel.name} cannot be made: {error}") from error
 
     def binding(self, kernel: Kernel) -> Binding:
         """The kernel's call at the judged datatype."""
@@ -53,11 +68,11 @@ class References:
             self._numba.close()
         self._numba = None
 
-    def discard(self, kind: str, child: Child) -> None:
-        """Take back a child after an input: a healthy numba child is kept, every other one ends."""
-        if kind == "numba" and child.alive and child is self._numba:
-            return
+    def discard(self, child: Child) -> None:
+        """Take back a child: the kept one stays while it is healthy, every other ends."""
         if child is self._numba:
+            if child.alive:
+                return
             self._numba = None
         child.close()
 
@@ -65,6 +80,7 @@ class References:
         if kernel != self._kernel:
             self.close()
             self._sources.clear()
+            self._libraries.clear()
             self._kernel = kernel
 
     def _source(self, kernel: Kernel, language: translators.Language) -> str:
@@ -73,33 +89,62 @@ class References:
             self._sources[language] = translators.emit(kernel, language, self.settings.service.datatype)
         return self._sources[language]
 
-    def _start_c(self, kernel: Kernel, call: Binding) -> Child:
-        source = self._source(kernel, "c")
-        built = sandbox.build_reference(source, "c", kernel.symbol)
-        if not built.ok or built.library is None:
-            raise JudgeFault(f"the C reference of {kernel.name} does not build: {built.log[-500:]}")
-        # sequential by definition: one core, whatever the candidate is granted
+    def _native(self, kernel: Kernel, kind: str, family: str, cores: Sequence[int]) -> Child:
+        """The emitted C reference. Sequential, it gets one core, whatever the candidate is granted."""
+        extra = flags.autopar(len(cores)) if kind == "c-autopar" else ()
+        return self._built(kernel, kind, self._source(kernel, "c"), "c", family, cores, extra)
+
+    def _vendored(self, kernel: Kernel, family: str) -> Child:
+        """The kernel's own baseline, which its manifest names, on one core or on all."""
+        own = kernel.manifest.baseline
+        if own is None:
+            raise UserError(f"kernel {kernel.name} ships no baseline of its own", "race the references")
+        text = (kernel.folder / own.source).read_text(encoding="utf-8")
+        chosen = family if own.compilers is None or family in own.compilers else own.compilers[0]
+        cores = self.cores if own.mode == "multi_core" else self.cores[:1]
+        return self._built(kernel, "vendored", text, own.language, chosen, cores, ())
+
+    def _built(
+        self,
+        kernel: Kernel,
+        kind: str,
+        source: str,
+        language: str,
+        family: str,
+        cores: Sequence[int],
+        extra: Sequence[str],
+    ) -> Child:
+        known = (kind, family, source)
+        if known not in self._libraries:
+            built = sandbox.build_reference(source, language, kernel.symbol, family, extra=extra)
+            if built.library is None:
+                raise JudgeFault(f"the {kind} reference of {kernel.name} does not build: {built.log[-500:]}")
+            self._libraries[known] = built.library
         return Child.native(
-            built.library,
-            call,
-            cores=self.cores[:1],
+            self._libraries[known],
+            self.binding(kernel),
+            cores=cores,
             memory_bytes=int(self.settings.limits.kernel_memory_gb * 2**30),
             stack_mb=self.settings.limits.thread_stack_mb,
             sealed=self.settings.grading.seal,
             pool=self.pool,
         )
 
-    def _start_numba(self, kernel: Kernel, call: Binding) -> Child:
-        if self._numba is not None and self._numba.alive:
-            return self._numba
-        source = self._source(kernel, "numba")
-        self._numba = Child.numba(
+    def _kept_numba(self, kernel: Kernel, *, own: bool) -> Child:
+        if own:
+            return self._python(kernel, self._source(kernel, "numba"))
+        if self._numba is None or not self._numba.alive:
+            self.close()
+            self._numba = self._python(kernel, self._source(kernel, "numba"))
+        return self._numba
+
+    def _python(self, kernel: Kernel, source: str) -> Child:
+        return Child.numba(
             source,
             kernel.function,
             kernel.arg_order,
-            call,
+            self.binding(kernel),
             cores=self.cores,
             sealed=self.settings.grading.seal,
             pool=self.pool,
         )
-        return self._numba

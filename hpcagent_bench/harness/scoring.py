@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import statistics
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hpcagent_bench.corpus import precision
-from hpcagent_bench.harness import anticheat
+from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness import anticheat, suspects
 from hpcagent_bench.harness import denominator as denominators
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.sandbox import Build
 from hpcagent_bench.harness.submission import Grading, Rejection, Settings, Submission
+from hpcagent_bench.harness.suspects import suspect_timing
 from hpcagent_bench.stats import score_rule
 
-CLOCK_SLACK_NS = 1_000_000
-CLOCK_SLACK_SHARE = 0.2
-"""How far the clock outside may exceed the one inside, by median: transport costs tens of microseconds."""
-
-CPU_SLACK_SHARE = 0.1
-CPU_SLACK_NS = 20_000_000
-"""CPU time beyond cores x wall: process clocks tick coarsely, so short calls get a fixed allowance."""
+__all__ = ["ScoredInput", "Verdict", "bracket", "score", "suspect_timing"]
 
 
 @dataclass(frozen=True)
 class ScoredInput:
-    """An input with its credited ratio r_j, and why it is suspect (empty when it is not)."""
+    """An input with its credited ratio r_j, why it is suspect (empty when it is not), and a reader's note."""
 
     result: InputResult
     ratio: float
     suspect: str
+    note: str = ""
 
     @property
     def valid(self) -> bool:
@@ -73,35 +70,10 @@ class Verdict:
         return bool(self.suspicion) or (bool(self.inputs) and all(i.suspect for i in self.inputs))
 
 
-def suspect_timing(result: InputResult, context: GradingContext) -> str:
-    """Why an input's timing cannot be believed, or an empty string (scoring.md 1.5).
-
-    A GPU runtime in a host grade; bounds on the ratio and on physical bandwidth; the two clocks of a call
-    disagreeing by more than the transport explains; more CPU time than the granted cores have.
-    """
-    if result.reduction is None or result.runs.stopped_at_ns is not None:
-        return ""
-    runs, bounds = result.runs, context.settings.record
-    if runs.device_runtime:
-        return f"a host grade mapped {runs.device_runtime}"
-    inside = statistics.median(runs.inside)
-    outside = statistics.median(runs.outside)
-    if max(result.reduction.speedup, result.reduction.ratio) > bounds.speedup_suspect_above_host:
-        return f"ratio above {bounds.speedup_suspect_above_host:g}"
-    if inside <= 0 or result.bytes_moved / inside > bounds.physical_bandwidth_gbps_host:
-        return f"faster than {bounds.physical_bandwidth_gbps_host:g} GB/s"
-    if outside - inside > CLOCK_SLACK_NS + CLOCK_SLACK_SHARE * inside or inside > outside:
-        return "the clocks inside and outside disagree"
-    granted = len(context.cores) * outside
-    if statistics.median(runs.cpu) > granted * (1 + CPU_SLACK_SHARE) + CPU_SLACK_NS:
-        return f"more CPU time than {len(context.cores)} core(s) have"
-    return ""
-
-
 def _scored(result: InputResult, context: GradingContext) -> ScoredInput:
     suspect = suspect_timing(result, context)
     ratio = 1.0 if suspect or result.reduction is None else result.reduction.speedup
-    return ScoredInput(result, ratio, suspect)
+    return ScoredInput(result, ratio, suspect, "" if suspect else suspects.note(result, context))
 
 
 def bracket(context: GradingContext) -> str:
@@ -110,31 +82,36 @@ def bracket(context: GradingContext) -> str:
     return f"{seal}+host-monotonic"
 
 
-def score(context: GradingContext, submission: Submission, settings: Settings) -> Verdict:
-    """Grade a submission: all gates of its protocol's role, then credit. Judge faults are caught here."""
+def score(
+    context: GradingContext,
+    submission: Submission,
+    settings: Settings,
+    judge: Callable[[Grading], Rejection | None] = anticheat.judge,
+    denominator: str = "",
+) -> Verdict:
+    """Grade a submission: ``judge`` runs the gates, then credit. Judge faults are caught here.
+
+    ``denominator`` names the baseline where it is not the kernel's own.
+    """
     context.phases.take()
+    named = denominator or denominators.for_kernel(submission.kernel, context.settings.measurement).name
     with tempfile.TemporaryDirectory(prefix="hpcagent-grade-", dir=context.work) as folder:
         grading = Grading(context, submission, settings, Path(folder))
         rejection: Rejection | None = None
         fault = ""
         try:
+            context.require_cores()
             if settings.protocol.role == "final" and (note := context.node.require()):
                 grading.notes.append(note)
-            rejection = anticheat.judge(grading)
-        except (JudgeFault, precision.Ungradeable) as error:
+            rejection = judge(grading)
+        except (JudgeFault, precision.Ungradeable, UserError) as error:
             fault = str(error)
         except (OSError, MemoryError) as error:
             fault = f"{type(error).__name__}: {error}"
     inputs = tuple(_scored(result, context) for result in grading.inputs)
     valid = [i.ratio for i in inputs if i.valid]
-    complete = len(inputs) == len(settings.cells)
-    solved = not fault and rejection is None and complete and bool(valid)
-    if fault:
-        status, reason = "score_error", fault
-    elif rejection is not None:
-        status, reason = rejection.status, rejection.reason
-    else:
-        status, reason = "ok", "" if solved else "every input is suspect: " + inputs[0].suspect
+    solved = not fault and rejection is None and len(inputs) == len(settings.cells) and bool(valid)
+    status, reason = _status(fault, rejection, grading.suspicion, inputs, solved)
     return Verdict(
         submission,
         settings,
@@ -144,10 +121,27 @@ def score(context: GradingContext, submission: Submission, settings: Settings) -
         inputs,
         solved,
         score_rule.credit(valid, solved),
-        denominators.for_kernel(submission.kernel, context.settings.measurement).name,
+        named,
         bracket(context),
         bool(fault),
         tuple(grading.notes),
         grading.suspicion,
         context.phases.take(),
     )
+
+
+def _status(
+    fault: str,
+    rejection: Rejection | None,
+    suspicion: str,
+    inputs: tuple[ScoredInput, ...],
+    solved: bool,
+) -> tuple[str, str]:
+    """Status and reason of a grade (scoring.md 3.2): the judge's fault, else the gate's, else ``ok``."""
+    if fault:
+        return "score_error", fault
+    if rejection is not None:
+        return rejection.status, rejection.reason
+    if suspicion or solved:
+        return "ok", suspicion
+    return "ok", "every input is suspect: " + (inputs[0].suspect if inputs else "none was measured")

@@ -26,7 +26,7 @@ class Programs(References):
         self.folder, self.bodies = folder, bodies
         self.started: list[str] = []
 
-    def start(self, kernel: Kernel, kind: str) -> Child:
+    def start(self, kernel: Kernel, kind: str, family: str = "gcc", *, own: bool = False) -> Child:
         head = (
             "#include <stdint.h>\n#include <stdlib.h>\n#include <unistd.h>\nvoid tsvc_2_vtvtv_fp64("
             "double *a, const double *b, const double *c, int64_t n, uint8_t *w, int64_t s) {\n"
