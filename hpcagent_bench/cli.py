@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from hpcagent_bench import cli_kernels, paths
+from hpcagent_bench import cli_calibrate, cli_kernels, paths
+from hpcagent_bench.cli_options import core_list
 from hpcagent_bench.errors import UserError
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ owed_app = typer.Typer(
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(owed_app, name="owed")
 app.add_typer(cli_kernels.app, name="kernels")
+app.command()(cli_calibrate.calibrate)
 
 
 @functools.cache
@@ -72,7 +74,7 @@ def serve(
     options = service.ServeOptions(
         run_dir or paths.runs_root() / "serve",
         rank,
-        _core_list(cores),
+        core_list(cores),
         seeds,
         tokens,
         record,
@@ -80,15 +82,6 @@ def serve(
         with_parent=with_parent,
     )
     service.serve(options, judge_settings, size_settings)
-
-
-def _core_list(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part)
-    except ValueError:
-        raise UserError(
-            f"--cores {text}: not a list of core numbers", "write for example --cores 2,3"
-        ) from None
 
 
 @seeds_app.command("new")

@@ -29,8 +29,14 @@ DEVELOPMENT_SEEDS = GradingSeeds(first=101, second=202, third=303, public=True)
 
 def new_seeds(path: Path) -> None:
     """Draw secret seeds and write them to ``path``, readable by their owner alone."""
-    drawn = {name: secrets.randbits(63) for name in ("first", "second", "third")}
-    paths.write_atomic(path, json.dumps(drawn), mode=0o600)
+    drawn = fresh_seeds()
+    body = {"first": drawn.first, "second": drawn.second, "third": drawn.third}
+    paths.write_atomic(path, json.dumps(body), mode=0o600)
+
+
+def fresh_seeds() -> GradingSeeds:
+    """Secret seeds that nobody keeps."""
+    return GradingSeeds(secrets.randbits(63), secrets.randbits(63), secrets.randbits(63))
 
 
 def load_seeds(path: Path | None = None) -> GradingSeeds:
