@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from hpcagent_bench import protocols
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.harness import builds, constructs, reverify, sanitizers
+from hpcagent_bench.harness import builds, constructs, reverify, sanitizers, timed_calls, transport
 from hpcagent_bench.harness.builds import start_candidate, start_sanitized
-from hpcagent_bench.harness.grading import InputMeasurement, input_seeds
 from hpcagent_bench.harness.held_out import sweep
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading, Rejection
@@ -64,23 +63,10 @@ def build_gate(grading: Grading) -> Rejection | None:
 
 def timed_calls_gate(grading: Grading) -> Rejection | None:
     """Measure every input in turn; each call is compared with the oracle, the first wrong one rejects."""
-    settings, context, kernel = grading.settings, grading.context, grading.submission.kernel
-    for cell in settings.cells:
-        context.progress("timing", input=cell.index + 1, inputs=len(settings.cells))
-        measurement = InputMeasurement(
-            context,
-            kernel,
-            cell,
-            settings.protocol,
-            lambda: start_candidate(grading),
-            grading.workspace_bytes(cell.params),
-        )
-        result = measurement.run(input_seeds(context, kernel, cell, settings.seed, settings.protocol))
-        grading.inputs.append(result)
-        if not result.correct:
-            status = "timeout" if result.runs.timed_out else "incorrect"
-            return Rejection("timed_calls", status, f"input {cell.label}: {result.runs.failed}")
-    return None
+    submission = grading.submission
+    compiled = submission.library is not None or languages.get(submission.language).compiled
+    runner: transport.Runner = "native" if compiled else "python"
+    return timed_calls.measure(grading, lambda: start_candidate(grading), runner)
 
 
 def held_out(grading: Grading) -> Rejection | None:

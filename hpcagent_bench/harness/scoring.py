@@ -11,6 +11,7 @@ from hpcagent_bench.corpus import precision
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import anticheat, suspects
 from hpcagent_bench.harness import denominator as denominators
+from hpcagent_bench.harness.anticheat import independent_verify, sanitizer_check
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
 from hpcagent_bench.harness.references import JudgeFault
@@ -19,7 +20,15 @@ from hpcagent_bench.harness.submission import Grading, Rejection, Settings, Subm
 from hpcagent_bench.harness.suspects import suspect_timing
 from hpcagent_bench.stats import score_rule
 
-__all__ = ["ScoredInput", "Verdict", "bracket", "score", "suspect_timing"]
+__all__ = [
+    "ScoredInput",
+    "Verdict",
+    "bracket",
+    "independent_verify",
+    "sanitizer_check",
+    "score",
+    "suspect_timing",
+]
 
 
 @dataclass(frozen=True)

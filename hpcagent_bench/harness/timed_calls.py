@@ -28,7 +28,7 @@ def measure(
             cell,
             settings.protocol,
             start,
-            submission.workspace_bytes,
+            grading.workspace_bytes(cell.params),
             family=submission.family,
             runner=runner,
             against=against,
