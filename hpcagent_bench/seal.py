@@ -34,6 +34,8 @@ JUDGE_SOCKET = "/run/judge.sock"
 USER = "1000"
 SCRATCH_BYTES = 64 << 20
 """Room of a grading child in its /tmp and in its /dev/shm."""
+AGENT_SCRATCH_BYTES = 4 << 30
+"""The same of an agent, which builds and runs there."""
 COMPILER_SCRATCH_BYTES = 1 << 30
 """The same of a compiler, for its intermediate files."""
 CLEAN = ("/usr/bin/env", "-i")
@@ -162,10 +164,12 @@ def grader(
     env: Mapping[str, str],
     chdir: str = "/tmp",
     info_fd: int | None = None,
+    proc: bool = False,
 ) -> list[str]:
     """Prefix for a process that runs code under grading; the program becomes process 1 of its namespace.
 
-    There is no /proc, no /sys and no network; /tmp and /dev/shm are private and small. ``info_fd`` receives
+    There is no /proc (but for sanitizers, ``proc``), no /sys and no network; /tmp and /dev/shm are private
+    and small. Further namespaces are refused by the runner's system-call filter. ``info_fd`` receives
     bubblewrap's JSON with ``child-pid``, the process' number on the host.
     """
     argv = [
@@ -176,6 +180,7 @@ def grader(
         "/dev",
         *_private("/tmp", "/dev/shm", room=SCRATCH_BYTES),
     ]
+    argv += ["--proc", "/proc"] if proc else []
     argv += [*_binds(ro, rw), *_mask([Path("/usr"), *(bind.source for bind in ro)]), *_environment(env)]
     argv += _read_only_rest()
     if info_fd is not None:
@@ -258,7 +263,7 @@ def agent(
         "--proc",
         "/proc",
     ]
-    argv += ["--dev", "/dev", *_private("/tmp", "/dev/shm", "/run")]
+    argv += ["--dev", "/dev", *_private("/tmp", "/dev/shm", "/run", room=AGENT_SCRATCH_BYTES)]
     for folder in folders:
         argv += ["--ro-bind", str(folder), str(folder)]
     argv += [*_mask([Path("/usr"), *folders]), "--bind", str(workdir), workdir_target]

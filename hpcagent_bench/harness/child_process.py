@@ -10,15 +10,19 @@ import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from hpcagent_bench.harness.messages import FRAME_MAX
+from hpcagent_bench.harness.runner import proc
 
 START_TIMEOUT_S = 60.0
 FREEZE_TIMEOUT_S = 5.0
-STDERR_MAX = 4096
+STDERR_MAX = 1 << 16
+WORDS_MAX = 4096
+WATCH_S = 0.1
+"""How often threads and memory of a child are looked at while the judge waits for it."""
 
 Command = Callable[[int, int | None], list[str]]
 """(control descriptor, descriptor for bubblewrap's information or None) to the whole command line."""
@@ -32,6 +36,10 @@ class Ended(Exception):
 
 class Late(Exception):
     """The child did not answer in time."""
+
+
+class Over(Exception):
+    """The child holds more threads or memory than it was granted; ``str`` says which."""
 
 
 def _spawn(argv: Sequence[str], control: int, info: int | None, stderr: int) -> subprocess.Popen[bytes]:
@@ -70,10 +78,20 @@ class ChildProcess:
     """A child with a control socket. Starting it returns at once; ``hello`` waits until it is ready.
 
     ``sealed`` says that the command starts bubblewrap, which tells the real child's process number over the
-    information descriptor. Methods raise Ended or Late; no process is left once ``close`` has run.
+    information descriptor. ``budget`` is watched while the judge waits for an answer; ``scratch`` is removed
+    when the child is closed. Methods raise Ended, Late or Over; no process is left once ``close`` has run.
     """
 
-    def __init__(self, command: Command, *, sealed: bool) -> None:
+    def __init__(
+        self,
+        command: Command,
+        *,
+        sealed: bool,
+        budget: proc.Budget | None = None,
+        scratch: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self._budget = budget
+        self._scratch = scratch
         self._pid = 0
         self._pidfd = -1
         self._info = -1
@@ -148,7 +166,7 @@ class ChildProcess:
         """The next frame. A child that ended is found at its exit, however long its descriptors live on."""
         deadline = time.monotonic() + timeout_s
         while True:
-            ready = self._poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            ready = self._wait_until(deadline)
             if not ready:
                 raise Late(f"no answer within {timeout_s:g} s")
             frame = self.waiting()
@@ -156,6 +174,18 @@ class ChildProcess:
                 return frame
             if frame == b"" or any(fd == self._exit for fd, _ in ready):
                 raise Ended(self.last_words())
+
+    def _wait_until(self, deadline: float) -> list[tuple[int, int]]:
+        """What happened first, nothing at the deadline. Looks at the child's budget in between."""
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            ready = self._poll.poll(min(left, WATCH_S) * 1000)
+            if ready or left <= 0:
+                return ready
+            if self._budget is not None and self._pid:
+                excess = self._budget.excess(self._pid)
+                if excess:
+                    raise Over(excess)
 
     def waiting(self) -> bytes | None:
         """A frame that is there already, None without one, empty when the other end is closed."""
@@ -187,36 +217,12 @@ class ChildProcess:
                 signal.pidfd_send_signal(self._pidfd, number)
 
     def _stands(self) -> bool:
-        try:
-            for task in Path(f"/proc/{self.pid}/task").iterdir():
-                state = (task / "stat").read_bytes().rpartition(b") ")[2][:1]
-                if state not in (b"T", b"t", b"Z", b"X"):
-                    return False
-        except OSError:
-            return self._process.poll() is not None
-        return True
+        standing = proc.stands(self.pid)
+        return self._process.poll() is not None if standing is None else standing
 
-    def cpu_ns(self) -> int:
-        """CPU time of all the child's threads so far, read from outside; 0 when it is gone."""
-        try:
-            return time.clock_gettime_ns(((~self.pid) << 3) | 2)
-        except OSError:
-            return 0
-
-    def background_cpu_ns(self) -> int:
-        """CPU time of the child's threads but its first one; 0 where the kernel does not say."""
-        try:
-            first = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text()
-            return max(0, self.cpu_ns() - int(first.split()[0]))
-        except (OSError, ValueError, IndexError):
-            return 0
-
-    def threads(self) -> int:
-        """How many threads the child has."""
-        try:
-            return len(list(Path(f"/proc/{self.pid}/task").iterdir()))
-        except OSError:
-            return 0
+    def printed(self) -> str:
+        """The head of what the child, bubblewrap or the loader printed where the judge alone reads it."""
+        return os.pread(self._stderr, STDERR_MAX, 0).decode(errors="replace")
 
     def last_words(self) -> str:
         """Wait for the end, then say how it was; what bubblewrap or the loader printed comes along."""
@@ -226,7 +232,7 @@ class ChildProcess:
             except subprocess.TimeoutExpired:
                 self.kill()
                 how = "closed its control socket"
-            printed = os.pread(self._stderr, STDERR_MAX, 0).decode(errors="replace").strip()
+            printed = self.printed()[:WORDS_MAX].strip()
             self._said = how + (f": {printed}" if printed else "")
         return self._said
 
@@ -253,6 +259,8 @@ class ChildProcess:
         os.close(self._exit)
         self._exit = -1
         self._close_descriptors()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _close_descriptors(self) -> None:
         for name in ("_pidfd", "_info", "_stderr"):

@@ -7,6 +7,7 @@ import fcntl
 import itertools
 import mmap
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 HUGE_PAGE = 2 << 20
+GUARD = 0xA5
+"""What every byte between the end of an output array and the next array holds."""
 MAP_FIXED = 0x10
 MADV_HUGEPAGE = getattr(mmap, "MADV_HUGEPAGE", 14)
+MADV_REMOVE = getattr(mmap, "MADV_REMOVE", 9)
 F_SEAL_SIZE = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 F_SEAL_FUTURE_WRITE = 0x10
 
@@ -50,9 +54,12 @@ class Layout:
 
 
 def pack(
-    shapes: Mapping[str, tuple[int, ...]], dtypes: Mapping[str, str] | Mapping[str, np.dtype[np.generic]]
+    shapes: Mapping[str, tuple[int, ...]],
+    dtypes: Mapping[str, str] | Mapping[str, np.dtype[np.generic]],
+    *,
+    gap: int = 0,
 ) -> Layout:
-    """A layout of the arrays of ``shapes``, in that order."""
+    """A layout of the arrays of ``shapes``, in that order, at least ``gap`` bytes behind each unused."""
     offsets: dict[str, int] = {}
     kinds = {name: _stored(dtypes[name]) for name in shapes}
     end = 0
@@ -61,10 +68,15 @@ def pack(
         size = kinds[name].itemsize
         for extent in shape:
             size *= extent
-        end += -(-size // PAGE) * PAGE
+        end += _pages(size + gap)
     return Layout(
         tuple(shapes), {n: tuple(map(int, s)) for n, s in shapes.items()}, kinds, offsets, max(end, PAGE)
     )
+
+
+def _pages(nbytes: int) -> int:
+    """``nbytes`` rounded up to whole pages."""
+    return -(-nbytes // PAGE) * PAGE
 
 
 def _stored(dtype: str | np.dtype[np.generic]) -> np.dtype[np.generic]:
@@ -120,8 +132,19 @@ class Block:
         return np.ndarray(shape, dtype, buffer=self._reserved, offset=self._shift + offset)
 
     def clear(self, nbytes: int) -> None:
-        """Zero the first ``nbytes``."""
-        ctypes.memset(self._address, 0, nbytes)
+        """Let all of it read zero: the first ``nbytes`` will be used, pages behind them are given up."""
+        used = min(-(-nbytes // PAGE) * PAGE, self.total)
+        ctypes.memset(self._address, 0, used)
+        if used < self.total and _libc().madvise(self._address + used, self.total - used, MADV_REMOVE) != 0:
+            ctypes.memset(self._address + used, 0, self.total - used)
+
+    def fill(self, start: int, nbytes: int, value: int = 0) -> None:
+        """Set ``nbytes`` from ``start`` on to one value."""
+        ctypes.memset(self._address + start, value, nbytes)
+
+    def read(self, start: int, nbytes: int) -> bytes:
+        """A copy of ``nbytes`` from ``start`` on."""
+        return ctypes.string_at(self._address + start, nbytes)
 
     def close(self) -> None:
         """Give up the descriptor; the memory follows when the last array is gone."""
@@ -146,37 +169,56 @@ class Pool:
 
     def __init__(self) -> None:
         self._free: dict[str, list[Block]] = {"draw": [], "outputs": []}
+        self._lock = threading.Lock()
 
     def take(self, kind: Literal["draw", "outputs"], nbytes: int) -> Block:
-        """A block of at least ``nbytes``, zeroed for outputs; OSError when the machine has no memory left."""
+        """A block of at least ``nbytes``, zeroed for outputs; OSError when the machine has no memory left.
+
+        A new block takes the place of one that is too small, so that there are never more blocks than were
+        in use at one time. Its slack is only reserved: memory is what has been written.
+        """
+        with self._lock:
+            block = self._reuse(kind, nbytes)
+        if block is None:
+            return Block(kind, nbytes + nbytes // 3, only_here=kind == "draw")
+        if kind == "outputs":
+            block.clear(nbytes)
+        return block
+
+    def _reuse(self, kind: Literal["draw", "outputs"], nbytes: int) -> Block | None:
+        """The smallest free block that fits; without one, the largest that does not is given up."""
         free = self._free[kind]
         for block in [b for b in free if b.total > self.WASTE + nbytes]:
             free.remove(block)
             block.close()
         fitting = [block for block in free if block.total >= nbytes]
-        if not fitting:
-            return Block(kind, nbytes + nbytes // 3, only_here=kind == "draw")
-        block = min(fitting, key=lambda b: b.total)
-        free.remove(block)
-        if kind == "outputs":
-            block.clear(nbytes)
-        return block
+        if fitting:
+            block = min(fitting, key=lambda b: b.total)
+            free.remove(block)
+            return block
+        if free:
+            block = max(free, key=lambda b: b.total)
+            free.remove(block)
+            block.close()
+        return None
 
     def give(self, kind: Literal["draw", "outputs"], block: Block) -> None:
         """Take a block back; the smallest beyond KEEP is given up."""
-        free = self._free[kind]
-        free.append(block)
-        if len(free) > self.KEEP:
-            least = min(free, key=lambda b: b.total)
-            free.remove(least)
-            least.close()
+        with self._lock:
+            free = self._free[kind]
+            free.append(block)
+            if len(free) > self.KEEP:
+                least = min(free, key=lambda b: b.total)
+                free.remove(least)
+                least.close()
 
     def close(self) -> None:
         """Give up every free block."""
-        for free in self._free.values():
-            for block in free:
-                block.close()
-            free.clear()
+        with self._lock:
+            for free in self._free.values():
+                for block in free:
+                    block.close()
+                free.clear()
 
 
 def _views(block: Block, layout: Layout, *, writable: bool) -> dict[str, np.ndarray]:
@@ -253,25 +295,58 @@ class Draw:
 
 
 class Outputs:
-    """Output buffers a child writes and the judge reads, of a size the child cannot change."""
+    """Output buffers and workspace that a child writes and the judge reads; their size is fixed.
 
-    def __init__(self, layout: Layout, pool: Pool | None = None) -> None:
-        self.layout = layout
+    ``asked`` is the layout of the arrays alone. In memory a guard of a page and more lies behind each array
+    and behind the workspace, so that writing past an end is seen.
+    """
+
+    def __init__(self, asked: Layout, pool: Pool | None = None, workspace_bytes: int = 0) -> None:
+        self.asked = asked
+        self.layout = pack(asked.shapes, asked.dtypes, gap=PAGE)
+        self.workspace_offset = self.layout.total
+        self.room = workspace_bytes
+        self.total = self.workspace_offset + (_pages(workspace_bytes + PAGE) if workspace_bytes else 0)
+        self._workspace_bytes = 0
         self._pool = pool
         if pool is None:
-            self._block = Block("outputs", layout.total, only_here=False)
+            self._block = Block("outputs", self.total, only_here=False)
         else:
-            self._block = pool.take("outputs", layout.total)
-        self.arrays = _views(self._block, layout, writable=False)
+            self._block = pool.take("outputs", self.total)
+        self.arrays = _views(self._block, self.layout, writable=False)
+        self._guards = self._find_guards()
+        for start, end in self._guards.values():
+            self._block.fill(start, end - start, GUARD)
+
+    def _find_guards(self) -> dict[str, tuple[int, int]]:
+        """(start, end) of the unused bytes behind each array, in the order of the layout."""
+        ends = [*(self.layout.offsets[name] for name in self.layout.names[1:]), self.layout.total]
+        return {
+            name: (self.layout.offsets[name] + self.layout.nbytes(name), end)
+            for name, end in zip(self.layout.names, ends, strict=True)
+        }
 
     @property
     def fd(self) -> int:
         """The memfd's descriptor, to hand to the child."""
         return self._block.fd
 
-    def begin(self, start: Start) -> None:
-        """Write the values a call begins with; the child must stand still."""
+    def begin(self, start: Start, workspace_bytes: int = 0) -> None:
+        """Write the values a call begins with and zero the workspace; the child must stand still."""
         start.write(_views(self._block, self.layout, writable=True))
+        self._workspace_bytes = workspace_bytes
+        if workspace_bytes:
+            self._block.fill(self.workspace_offset, workspace_bytes)
+            self._guards["workspace"] = (self.workspace_offset + workspace_bytes, self.total)
+            self._block.fill(*_span(self._guards["workspace"]), GUARD)
+
+    def overrun(self) -> str:
+        """The first array (or ``workspace``) past whose end something was written, empty when none was."""
+        for name, span in self._guards.items():
+            start, nbytes = _span(span)
+            if self._block.read(start, nbytes) != bytes([GUARD]) * nbytes:
+                return name
+        return ""
 
     def close(self) -> None:
         """Give the buffers back, once the child that wrote them has ended."""
@@ -282,6 +357,11 @@ class Outputs:
             self._block.close()
         else:
             self._pool.give("outputs", self._block)
+
+
+def _span(guard: tuple[int, int]) -> tuple[int, int]:
+    """(start, length) of a guard."""
+    return guard[0], guard[1] - guard[0]
 
 
 _SERIALS = itertools.count(1)

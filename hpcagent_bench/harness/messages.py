@@ -1,7 +1,8 @@
 """Frames between judge and grading child: one packet each on a SOCK_SEQPACKET pair, native byte order.
 
-Every frame starts with a 32-bit kind and 32 further bits. The judge believes a child's frame only where it
-was expected, and a DONE only when it repeats the number its GO carried.
+Every frame starts with a 32-bit kind and 32 further bits: in READY and DONE the floating-point modes that
+the code left changed. The judge believes a child's frame only where it was expected, and a DONE only when it
+repeats the number its GO carried.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hpcagent_bench.harness.memory import Layout
+from hpcagent_bench.harness.memory import Layout, Outputs
 
 if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Arg, Binding
@@ -22,12 +23,13 @@ HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
 NEW_OUTPUTS, NEW_DRAW = 1, 2
 IN_DRAW, IN_OUTPUTS = 0, 1
 FRAME_MAX = 1 << 16
+FP_MODES = {1: "flush-to-zero", 2: "denormals-are-zero", 4: "rounding", 8: "traps", 16: "precision"}
 
 _HEAD = struct.Struct("=II")
 _GO = struct.Struct("=IIQ")
 _DONE = struct.Struct("=IIQQQ")
-_LOAD = struct.Struct("=IIIIQQQ")
-_POINTER = struct.Struct("=QQ")
+_LOAD = struct.Struct("=IIIIQQQQ")
+_POINTER = struct.Struct("=QQQ")
 
 
 def kind(frame: bytes) -> int:
@@ -46,12 +48,27 @@ def go(nonce: int) -> bytes:
     return _GO.pack(GO, 0, nonce)
 
 
-def done(frame: bytes) -> tuple[int, int, int] | None:
-    """(nonce, inside ns, process CPU ns) of a DONE frame, None when it is none."""
+class Done(NamedTuple):
+    """What a child says of its call."""
+
+    nonce: int
+    inside_ns: int
+    cpu_ns: int
+    fp_modes: str
+
+
+def done(frame: bytes) -> Done | None:
+    """A DONE frame, None when it is none."""
     if len(frame) != _DONE.size or kind(frame) != DONE:
         return None
     _, _, nonce, inside_ns, cpu_ns = _DONE.unpack(frame)
-    return nonce, inside_ns, cpu_ns
+    return Done(nonce, inside_ns, cpu_ns, fp_modes(frame))
+
+
+def fp_modes(frame: bytes) -> str:
+    """The floating-point modes that a READY or DONE frame says were changed."""
+    bits = int(_HEAD.unpack_from(frame)[1])
+    return ", ".join(name for bit, name in FP_MODES.items() if bits & bit)
 
 
 def _scalar(arg: Arg, value: int | float) -> bytes:
@@ -61,30 +78,29 @@ def _scalar(arg: Arg, value: int | float) -> bytes:
 
 def load(
     binding: Binding,
-    layout: Layout,
-    outputs: Layout,
+    draw: Layout,
+    outputs: Outputs,
     scalars: Mapping[str, int | float],
     *,
     fresh: int,
     workspace_bytes: int,
 ) -> bytes:
-    """What to call next: where each pointer lies, in the draw or in the output buffers.
+    """What to call next: where each pointer lies, in the draw or in the output buffers, and its bytes.
 
     ``fresh`` says which memory comes along as a descriptor: NEW_DRAW, then NEW_OUTPUTS.
     """
     head = (LOAD, len(binding.pointers), len(binding.scalars), fresh)
-    frame = [_LOAD.pack(*head, layout.total, outputs.total, workspace_bytes)]
+    frame = [_LOAD.pack(*head, draw.total, outputs.total, outputs.workspace_offset, workspace_bytes)]
     for arg in binding.pointers:
-        frame.append(_POINTER.pack(*_place(arg.name, layout, outputs)))
+        where, block = _place(arg.name, draw, outputs.layout)
+        frame.append(_POINTER.pack(where, block.offsets[arg.name], block.nbytes(arg.name)))
     frame.extend(_scalar(arg, scalars[arg.name]) for arg in binding.scalars)
     return b"".join(frame)
 
 
-def _place(name: str, layout: Layout, outputs: Layout) -> tuple[int, int]:
-    """(where, offset) of an array: IN_OUTPUTS or IN_DRAW."""
-    if name in outputs.offsets:
-        return IN_OUTPUTS, outputs.offsets[name]
-    return IN_DRAW, layout.offsets[name]
+def _place(name: str, draw: Layout, outputs: Layout) -> tuple[int, Layout]:
+    """Where an array lies: IN_OUTPUTS or IN_DRAW, and the layout there."""
+    return (IN_OUTPUTS, outputs) if name in outputs.offsets else (IN_DRAW, draw)
 
 
 def output_names(binding: Binding) -> Iterable[str]:
@@ -94,20 +110,24 @@ def output_names(binding: Binding) -> Iterable[str]:
 
 def load_json(
     binding: Binding,
-    layout: Layout,
-    outputs: Layout,
+    draw: Layout,
+    outputs: Outputs,
     scalars: Mapping[str, int | float],
     *,
     fresh: int,
     workspace_bytes: int,
 ) -> bytes:
-    """``load`` for the Python runner: the same head, then JSON with arrays by name."""
+    """``load`` for the Python runner: the same head, then JSON with arrays by name; there is no workspace."""
     words = (LOAD, len(binding.pointers), 0, fresh)
-    head = _LOAD.pack(*words, layout.total, outputs.total, workspace_bytes)
+    head = _LOAD.pack(*words, draw.total, outputs.total, 0, 0)
     arrays = {}
     for arg in binding.pointers:
-        where, offset = _place(arg.name, layout, outputs)
-        block = outputs if where == IN_OUTPUTS else layout
-        arrays[arg.name] = [block.dtypes[arg.name].str, block.shapes[arg.name], where, offset]
+        where, block = _place(arg.name, draw, outputs.layout)
+        arrays[arg.name] = [
+            block.dtypes[arg.name].str,
+            block.shapes[arg.name],
+            where,
+            block.offsets[arg.name],
+        ]
     values = {arg.name: scalars[arg.name] for arg in binding.scalars}
     return head + json.dumps({"arrays": arrays, "scalars": values}).encode()

@@ -1,7 +1,7 @@
 """Calls of one side on one draw after another, in a process of its own.
 
 A call has two steps. *Load* hands the sealed draw over, with the first values of the output buffers written,
-and zeroes the workspace; *go* starts the clocks. Between calls the child stands still, so nothing is computed
+and a zeroed workspace; *go* starts the clocks. Between calls the child stands still, so nothing is computed
 unclocked and its outputs are read where they lie. Every way a child can go wrong comes back as an Outcome.
 """
 
@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self
 import numpy as np
 
 from hpcagent_bench.harness import messages
-from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late
+from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late, Over
 from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, Start, layout_for
+from hpcagent_bench.harness.runner import proc, sanitizer_report
+from hpcagent_bench.harness.runner.watch import Refused, Watch
 
 if TYPE_CHECKING:
     from hpcagent_bench.toolchain.abi import Binding
@@ -30,21 +32,23 @@ __all__ = ["Child", "Draw", "Layout", "Outcome", "layout_for"]
 LOAD_TIMEOUT_S = 60.0
 """Longest time for handing a draw over; the first includes opening the library."""
 COMPILE_TIMEOUT_S = 600.0
-"""The same where handing over compiles a reference of the judge's own."""
-IDLE_CPU_NS = 1_000_000
-IDLE_CPU_NS_PER_THREAD = 100_000
-"""CPU time helper threads may use while a draw is handed over, outside the clock: falling asleep again."""
+"""The same where handing over may compile Python."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """One call as measured. Times are nanoseconds; all are 0 unless ``status`` is ok.
 
-    ``inside_ns`` is read by the child around the call alone, ``outside_ns`` by the judge around the exchange,
-    and ``cpu_ns`` is CPU time of all the child's threads from GO until they stood, read by the judge.
+    ``inside_ns`` is read by the child around the call alone, less what calling an empty function takes and
+    never below 1; ``outside_ns`` is read by the judge around the exchange. ``cpu_ns`` is CPU time of all the
+    child's threads from GO until they stood and ``late_cpu_ns`` the part of it that came after the answer,
+    both read by the judge. ``fp_modes`` names floating-point modes that the code left changed (they are put
+    right before the next call), ``overrun`` the array past whose end it wrote.
+
     ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
     submission was loaded and with ``memory:`` when the judge had none left: neither is the submission's
-    fault, and no submission can bring these words about.
+    fault, and no submission can bring these words about. It starts with ``sanitizer:`` when the address
+    sanitizer ended the child.
     """
 
     status: Literal["ok", "crash", "timeout", "refused"]
@@ -63,8 +67,8 @@ class Loader(Protocol):
     def __call__(
         self,
         binding: Binding,
-        layout: Layout,
-        outputs: Layout,
+        draw: Layout,
+        outputs: Outputs,
         scalars: Mapping[str, int | float],
         *,
         fresh: int,
@@ -73,7 +77,10 @@ class Loader(Protocol):
 
 
 class Child:
-    """One process of one side, made by ``native`` or ``numba``; it starts while its maker goes on."""
+    """One process of one side, made by ``native``, ``python`` or ``numba``; it starts meanwhile.
+
+    ``cores`` is how many its threads may use; ``trusted`` says that it runs only the judge's own code.
+    """
 
     def __init__(
         self,
@@ -81,15 +88,20 @@ class Child:
         binding: Binding,
         encode: Loader,
         *,
+        cores: int,
         pool: Pool | None = None,
         trusted: bool = False,
+        load_timeout_s: float = LOAD_TIMEOUT_S,
     ) -> None:
         self._process = process
+        self._watch = Watch(process, cores)
+        self._load_timeout_s = load_timeout_s
         self._binding = binding
         self._encode = encode
         self._trusted = trusted
         self._greeted = False
         self._loaded = False
+        self._load_modes = ""
         self._pool = pool
         self._draw_serial = 0
         self._outputs: Outputs | None = None
@@ -107,18 +119,25 @@ class Child:
         stack_mb: int,
         sealed: bool = True,
         pool: Pool | None = None,
-        sanitized: bool = False,
+        sanitized: bool | str = False,
     ) -> Child:
         """A child that calls ``binding.symbol`` of the shared library ``library``.
 
         ``memory_bytes`` bounds what it allocates beside thread stacks (``stack_mb`` MiB each) and arrays.
+        ``sanitized`` is for a library built with the sanitizers of the compiler family it names (true: gcc).
         """
         from hpcagent_bench.harness.runner import start
 
         process = start.native(
-            library, binding, cores=cores, memory_bytes=memory_bytes, stack_mb=stack_mb, sealed=sealed
+            library,
+            binding,
+            cores=cores,
+            memory_bytes=memory_bytes,
+            stack_mb=stack_mb,
+            sealed=sealed,
+            sanitizer=sanitized if isinstance(sanitized, str) else "gcc" * sanitized,
         )
-        return cls(process, binding, messages.load, pool=pool)
+        return cls(process, binding, messages.load, cores=len(cores), pool=pool)
 
     @classmethod
     def numba(
@@ -139,7 +158,15 @@ class Child:
         from hpcagent_bench.harness.runner import start
 
         process = start.numba(source, function, arg_order, cores=cores, sealed=sealed)
-        return cls(process, binding, messages.load_json, pool=pool, trusted=True)
+        return cls(
+            process,
+            binding,
+            messages.load_json,
+            cores=len(cores),
+            pool=pool,
+            trusted=True,
+            load_timeout_s=COMPILE_TIMEOUT_S,
+        )
 
     @classmethod
     def python(
@@ -155,12 +182,34 @@ class Child:
         sealed: bool = True,
         pool: Pool | None = None,
     ) -> Child:
-        """A child that calls ``function`` of the untrusted Python module file ``module``."""
-        raise NotImplementedError
+        """A child that calls ``function`` of the untrusted Python module file ``module`` (NumPy or numba).
+
+        It takes arrays and scalars by ``arg_order``; the module is loaded with the first draw. A limit of
+        ``memory_bytes`` leaves room for the interpreter itself.
+        """
+        from hpcagent_bench.harness.runner import start
+
+        process = start.python(
+            module,
+            function,
+            arg_order,
+            cores=cores,
+            memory_bytes=memory_bytes,
+            stack_mb=stack_mb,
+            sealed=sealed,
+        )
+        return cls(
+            process,
+            binding,
+            messages.load_json,
+            cores=len(cores),
+            pool=pool,
+            load_timeout_s=COMPILE_TIMEOUT_S,
+        )
 
     def sanitizer_notes(self) -> str:
-        """Head of what the undefined-behaviour sanitizer said so far, empty when nothing."""
-        return ""
+        """What the undefined-behaviour sanitizer said so far, a line each, empty when nothing."""
+        return sanitizer_report.undefined(self._process.printed())
 
     @property
     def pid(self) -> int:
@@ -179,11 +228,7 @@ class Child:
 
     def mapped_files(self) -> frozenset[str]:
         """Names of the files and libraries in the child's memory; empty once it is gone."""
-        try:
-            lines = Path(f"/proc/{self.pid}/maps").read_text().splitlines()
-        except OSError:
-            return frozenset()
-        return frozenset(Path(line.split(maxsplit=5)[5]).name for line in lines if "/" in line)
+        return proc.mapped_files(self.pid)
 
     @property
     def outputs(self) -> dict[str, np.ndarray]:
@@ -205,17 +250,21 @@ class Child:
             return self._go(timeout_s)
         except Ended as gone:
             status: Literal["crash", "refused"] = "refused" if step == "start" else "crash"
-            return self._fail(status, f"{prefix}{gone} ({step})")
+            return self._fail(status, sanitizer_report.memory_error(str(gone)) or f"{prefix}{gone} ({step})")
         except Late as late:
             return self._fail("refused" if step == "start" else "timeout", f"{prefix}{late} ({step})")
-        except _Refused as refused:
-            return self._fail("refused", str(refused))
+        except Over as over:
+            return self._fail("crash", f"{over} ({step})")
+        except Refused as refused:
+            return self._fail("refused", str(refused), refused.overrun)
         except OSError as error:
             return self._fail("refused", f"memory: {error} ({step})")
 
-    def _fail(self, status: Literal["crash", "timeout", "refused"], detail: str) -> Outcome:
+    def _fail(
+        self, status: Literal["crash", "timeout", "refused"], detail: str, overrun: str = ""
+    ) -> Outcome:
         self._process.kill()
-        self._failed = Outcome(status, detail=" ".join(detail.split()))
+        self._failed = Outcome(status, detail=" ".join(detail.split()), overrun=overrun)
         return self._failed
 
     def _greet(self) -> None:
@@ -232,77 +281,87 @@ class Child:
     def _load(self, draw: Draw, scalars: Mapping[str, int | float], workspace_bytes: int) -> None:
         """Hand the draw over and wait until the child is ready.
 
-        Helper threads must rest meanwhile, but for the first draw: libraries start theirs when opened, and
-        the first call is the warm-up.
+        Nothing may be computed meanwhile, but for the first draw: libraries start their threads when opened,
+        and the first call is the warm-up.
         """
         draw.seal()
         start = draw.start(messages.output_names(self._binding))
-        fresh, descriptors = self._memory(draw, start)
+        fresh, descriptors = self._memory(draw, start, workspace_bytes)
+        assert self._outputs is not None
         frame = self._encode(
-            self._binding, draw.layout, start.layout, scalars, fresh=fresh, workspace_bytes=workspace_bytes
+            self._binding, draw.layout, self._outputs, scalars, fresh=fresh, workspace_bytes=workspace_bytes
         )
         watched = self._loaded and not self._trusted
-        before = self._process.background_cpu_ns() if watched else 0
+        if watched:
+            new = draw.layout.total * bool(fresh & messages.NEW_DRAW)
+            self._watch.before_load(new + self._outputs.total * bool(fresh & messages.NEW_OUTPUTS))
         self._process.thaw()
         self._process.send(frame, descriptors)
-        answer = self._process.receive(COMPILE_TIMEOUT_S if self._trusted else LOAD_TIMEOUT_S)
+        answer = self._process.receive(self._load_timeout_s)
         if messages.kind(answer) == messages.FAIL:
-            raise _Refused(_said(answer))
+            raise Refused(_said(answer))
         if messages.kind(answer) != messages.READY:
-            raise _Refused(f"protocol: frame {messages.kind(answer)} where {messages.READY} was due")
-        if watched and self._worked_since(before):
-            raise _Refused("protocol: computed outside the clocked call")
+            raise Refused(f"protocol: frame {messages.kind(answer)} where {messages.READY} was due")
+        if watched:
+            self._watch.after_load()
+        self._load_modes = messages.fp_modes(answer)
         self._loaded = True
         if self._trusted:
             self._release()
 
-    def _memory(self, draw: Draw, start: Start) -> tuple[int, list[int]]:
+    def _memory(self, draw: Draw, start: Start, workspace_bytes: int) -> tuple[int, list[int]]:
         """Begin the outputs; say which memory the child has not mapped yet, as flags and descriptors."""
         fresh, descriptors = 0, []
         if self._draw_serial != draw.block.serial:
             fresh |= messages.NEW_DRAW
             descriptors.append(draw.fd)
             self._draw_serial = draw.block.serial
-        if self._outputs is None or self._outputs.layout != start.layout:
+        held = self._outputs
+        if held is None or held.asked != start.layout or held.room < workspace_bytes:
             # the old buffers stay out of the pool until the child that still maps them is gone
-            if self._outputs is not None:
-                self._retired.append(self._outputs)
-            self._outputs = Outputs(start.layout, self._pool)
+            if held is not None:
+                self._retired.append(held)
+            held = self._outputs = Outputs(start.layout, self._pool, workspace_bytes)
             fresh |= messages.NEW_OUTPUTS
-            descriptors.append(self._outputs.fd)
-        self._outputs.begin(start)
+            descriptors.append(held.fd)
+        held.begin(start, workspace_bytes)
         return fresh, descriptors
 
-    def _worked_since(self, before: int) -> bool:
-        """Whether helper threads used CPU time while loading; the kernel's counters may lag a tick behind."""
-        allowed = before + IDLE_CPU_NS + IDLE_CPU_NS_PER_THREAD * self._process.threads()
-        if self._process.background_cpu_ns() <= allowed:
-            return False
-        time.sleep(0.01)
-        return self._process.background_cpu_ns() > allowed
-
     def _go(self, timeout_s: float) -> Outcome:
-        """Start the call, stamp it from outside, stop the child."""
+        """Start the call, stamp it from outside, stop the child, see what it did and left behind."""
         process = self._process
         nonce = secrets.randbits(64)
         frame = messages.go(nonce)
         if process.waiting() is not None:
-            raise _Refused("protocol: spoke before the call began")
-        cpu = process.cpu_ns()
+            raise Refused("protocol: spoke before the call began")
+        self._watch.before_call()
         start = time.perf_counter_ns()
         process.send(frame)
         answer = process.receive(timeout_s)
         outside = time.perf_counter_ns() - start
+        self._watch.at_answer()
         process.freeze()
-        cpu = process.cpu_ns() - cpu
+        used = self._watch.standing()
         done = messages.done(answer)
         if done is None and messages.kind(answer) == messages.FAIL:
             return self._fail("crash", _said(answer))
-        if done is None or done[0] != nonce or process.waiting():
-            raise _Refused("protocol: a forged or repeated answer")
-        if done[1] > outside:
-            raise _Refused(f"protocol: says {done[1]} ns of a call that took {outside} ns")
-        return Outcome("ok", inside_ns=done[1], outside_ns=outside, cpu_ns=max(cpu, 0))
+        if done is None or done.nonce != nonce or process.waiting():
+            raise Refused("protocol: a forged or repeated answer")
+        if done.inside_ns > outside:
+            raise Refused(f"protocol: says {done.inside_ns} ns of a call that took {outside} ns")
+        if not self._trusted:
+            used.check()
+        overrun = self._outputs.overrun() if self._outputs is not None else ""
+        if overrun:
+            raise Refused(f"overrun: writes past the end of {overrun}", overrun)
+        return Outcome(
+            "ok",
+            inside_ns=done.inside_ns,
+            outside_ns=outside,
+            cpu_ns=used.cpu_ns,
+            late_cpu_ns=used.late_cpu_ns,
+            fp_modes=_modes(self._load_modes, done.fp_modes),
+        )
 
     def close(self) -> None:
         """End the process and give all memory and descriptors back. May be called again."""
@@ -335,5 +394,7 @@ def _said(frame: bytes) -> str:
     return f"child: {text}" if text.startswith(("seal:", "memory:")) else text or "failed without a reason"
 
 
-class _Refused(Exception):
-    """The child broke the protocol or could not start."""
+def _modes(at_load: str, at_call: str) -> str:
+    """Which floating-point modes were left changed, and by what."""
+    said = [f"{modes} {when}" for modes, when in ((at_load, "at load"), (at_call, "by the call")) if modes]
+    return "; ".join(said)

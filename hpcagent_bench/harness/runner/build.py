@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 from pathlib import Path
 
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.toolchain.abi import C_TYPES, Binding
-from hpcagent_bench.toolchain.flags import compile_command
+from hpcagent_bench.toolchain.flags import Purpose, compile_command
 from hpcagent_bench.toolchain.tool_cache import cached, compiler_version, cpu_model, digest
 
 FOLDER = Path(__file__).resolve().parent
@@ -15,13 +16,25 @@ PLAIN = ("-fno-openmp", "-Wl,--as-needed", "-Wl,-z,relro,-z,now")
 """The runner itself uses no threads, and its relocations are read-only before anything else is loaded."""
 
 
-def _compile(kind: str, name: str, sources: dict[str, str], main: str, *, shared: bool) -> Path:
+def _compile(
+    kind: str,
+    name: str,
+    sources: dict[str, str],
+    main: str,
+    *,
+    shared: bool,
+    family: str = "gcc",
+    purpose: Purpose = "runner",
+    extra: tuple[str, ...] = (),
+) -> Path:
     """Compile ``sources[main]`` (others are headers beside it) to a cached file ``name``."""
-    options = PLAIN if shared else (*PLAIN, "-fPIE", "-pie")
+    options = (*PLAIN, *extra) if shared else (*PLAIN, *extra, "-fPIE", "-pie")
 
     def command(folder: Path) -> list[str]:
         out = folder / name
-        return compile_command("c", folder / main, out, extra=options, purpose="runner", shared=shared)
+        return compile_command(
+            "c", folder / main, out, family=family, extra=options, purpose=purpose, shared=shared
+        )
 
     argv = command(Path("/"))
     key = digest([*sources.values(), compiler_version(argv[0]), cpu_model(), *argv])
@@ -39,10 +52,34 @@ def _compile(kind: str, name: str, sources: dict[str, str], main: str, *, shared
     return cached(kind, key, name, make)
 
 
+def _sources(main: str) -> dict[str, str]:
+    """A C file of this folder and the headers it may use."""
+    headers = sorted(FOLDER.glob("*.h"))
+    return {path.name: path.read_text() for path in [FOLDER / main, *headers]}
+
+
 def runner() -> Path:
     """The native runner's program file."""
-    sources = {file: (FOLDER / file).read_text() for file in ("runner.c", "lockdown.h")}
-    return _compile("runner", "runner", sources, "runner.c", shared=False)
+    return _compile("runner", "runner", _sources("runner.c"), "runner.c", shared=False)
+
+
+def sanitized_runner(family: str = "gcc") -> Path:
+    """The native runner under the sanitizers of a compiler family, for libraries built by the same one."""
+    return _compile(
+        "runner",
+        "runner-sanitized",
+        _sources("runner.c"),
+        "runner.c",
+        shared=False,
+        family=family,
+        purpose="sanitized",
+        extra=("-DHB_SANITIZED",),
+    )
+
+
+def guard() -> Path:
+    """The shared library that filters the Python runner's system calls and restores its modes."""
+    return _compile("guard", "guard.so", _sources("guard.c"), "guard.c", shared=True)
 
 
 def shim_source(binding: Binding) -> str:
@@ -76,6 +113,12 @@ def shim(binding: Binding) -> Path:
     return _compile("shim", "shim.so", {"shim.c": shim_source(binding)}, "shim.c", shared=True)
 
 
+@functools.cache
 def sanitizer_available(family: str) -> bool:
     """Whether this host can build and run sanitized code of that compiler family."""
-    return False
+    try:
+        program = sanitized_runner(family)
+        tried = subprocess.run([program], capture_output=True, timeout=20, check=False)
+    except (UserError, OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 2  # it came as far as its own usage line

@@ -1,22 +1,26 @@
-"""The Python runner: calls one numba function as told over a control socket (frames: harness/messages.py).
+"""The Python runner: calls one function as told over a control socket (frames: harness/messages.py).
 
-    python python_runner.py CONTROL_FD MODULE_FILE FUNCTION ARG,ARG,...
+    python python_runner.py CONTROL_FD GUARD MODULE_FILE FUNCTION ARG,ARG,... trusted|untrusted STRICT
 
-It stands alone (only NumPy and numba), since inside the seal this project is not to be seen.
+It stands alone (only NumPy and numba), since inside the seal this project is not to be seen. The system-call
+filter is in place before any line of the module runs; STRICT 1 makes a missing filter fatal.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib.util
 import json
 import mmap
 import os
+import re
 import socket
 import struct
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,27 +30,33 @@ HELLO, LOAD, READY, GO, DONE, FAIL = range(1, 7)
 NEW_OUTPUTS, NEW_DRAW = 1, 2
 IN_OUTPUTS = 1
 FRAME_MAX = 1 << 16
-LOAD_HEAD = struct.Struct("=IIIIQQQ")
+LOAD_HEAD = struct.Struct("=IIIIQQQQ")
+GO_FRAME = struct.Struct("=IIQ")
+DONE_FRAME = struct.Struct("=IIQQQ")
+CALIBRATIONS = 1000
 
 
 class Runner:
     """One function, its current draw and its output buffers."""
 
-    def __init__(self, control: socket.socket, function: Any, arg_order: list[str]) -> None:
+    def __init__(self, control: socket.socket, guard: ctypes.CDLL, arg_order: list[str]) -> None:
         self.control = control
-        self.function = function
+        self.restore_modes: Callable[[], int] = guard.hb_guard_modes
         self.arg_order = arg_order
+        self.clock = time.clock_gettime_ns  # before the module could put another in its place
+        self.overhead_ns = self.calibrate()
+        self.function: Any = None
         self.outputs: mmap.mmap | None = None
         self.draw: mmap.mmap | None = None
         self.args: list[Any] = []
         self.signatures: set[tuple[Any, ...]] = set()
 
-    def load(self) -> None:
-        """Map what is new, find the arguments in it, compile for their types."""
+    def load(self, first: Callable[[], None] | None) -> None:
+        """Map what is new, load the module by ``first`` if still to do, compile for the arguments' types."""
         frame, fds, _, _ = socket.recv_fds(self.control, FRAME_MAX, 2)
         if not frame:
             os._exit(0)
-        kind, _, _, fresh, _, _, _ = LOAD_HEAD.unpack_from(frame)
+        kind, _, _, fresh, _, _, _, _ = LOAD_HEAD.unpack_from(frame)
         if kind != LOAD:
             raise RuntimeError("protocol: not a load frame")
         told = json.loads(frame[LOAD_HEAD.size :])
@@ -63,6 +73,8 @@ class Runner:
             block = self.outputs if where == IN_OUTPUTS else self.draw
             values[name] = np.ndarray(shape, dtype, buffer=block, offset=offset)
         self.args = [values[name] for name in self.arg_order]
+        if first is not None:
+            first()
         self.compile()
 
     @staticmethod
@@ -74,33 +86,47 @@ class Runner:
         return mapped
 
     def compile(self) -> None:
-        """Compile outside the clock. Read-only arrays are their own numba types."""
-        import numba
-
-        if hasattr(self.function, "compile"):
-            typeof: Callable[[Any], Any] = numba.typeof
-            signature = tuple(typeof(arg) for arg in self.args)
+        """Compile a numba function outside the clock. Read-only arrays are their own numba types."""
+        numba: Any = sys.modules.get("numba")
+        if numba is not None and isinstance(self.function, numba.core.dispatcher.Dispatcher):
+            signature = tuple(numba.typeof(arg) for arg in self.args)
             if signature not in self.signatures:
                 self.function.compile(signature)
                 self.signatures.add(signature)
 
+    def calibrate(self) -> int:
+        """What the clocks and a call take: the least that calling an empty function was seen to take."""
+        clock = self.clock
+
+        def nothing(*_: Any) -> None:
+            return
+
+        least = 1 << 62
+        for _ in range(CALIBRATIONS):
+            start = clock(time.CLOCK_MONOTONIC)
+            nothing(self)
+            least = min(least, clock(time.CLOCK_MONOTONIC) - start)
+        return least
+
     def run(self) -> None:
-        """Wait for GO, call, answer with the clocks' readings."""
+        """Wait for GO, call, answer with the clocks' readings. What the function returns is dropped."""
         function: Callable[..., Any] = self.function
         args = self.args
-        clock = time.clock_gettime_ns
+        clock, wall, used = self.clock, time.CLOCK_MONOTONIC, time.CLOCK_PROCESS_CPUTIME_ID
+        send, restore = self.control.send, self.restore_modes
         frame = self.control.recv(FRAME_MAX)
         if not frame:
             os._exit(0)
-        kind, _, nonce = struct.unpack("=IIQ", frame)
+        kind, _, nonce = GO_FRAME.unpack(frame)
         if kind != GO:
             raise RuntimeError("protocol: not a go frame")
-        cpu = clock(time.CLOCK_PROCESS_CPUTIME_ID)
-        start = clock(time.CLOCK_MONOTONIC)
+        cpu = clock(used)
+        clock(wall)
+        start = clock(wall)
         function(*args)
-        stop = clock(time.CLOCK_MONOTONIC)
-        cpu = clock(time.CLOCK_PROCESS_CPUTIME_ID) - cpu
-        self.control.send(struct.pack("=IIQQQ", DONE, 0, nonce, stop - start, cpu))
+        inside = clock(wall) - start
+        cpu = clock(used) - cpu
+        send(DONE_FRAME.pack(DONE, restore(), nonce, max(1, inside - self.overhead_ns), cpu))
 
 
 def load_module(name: str, path: str) -> ModuleType:
@@ -114,25 +140,53 @@ def load_module(name: str, path: str) -> ModuleType:
     return module
 
 
+def lock(guard: ctypes.CDLL, module: str, strict: bool) -> None:
+    """Install the filter. Importing numba asks the system what the filter refuses, so it comes first."""
+    if re.search(rb"\bnumba\b", Path(module).read_bytes()):
+        __import__("numba")
+    missing = guard.hb_guard_lock()
+    if missing and strict:
+        raise OSError(missing, "this kernel has no system-call filter")
+
+
+def serve(control: socket.socket, argv: list[str]) -> None:
+    """Answer load and go frames until the judge closes the socket. The module is loaded with the first draw.
+
+    A trusted module is loaded at once, so that its compiler starts while the judge draws inputs.
+    """
+    guard, path, name, order, trust, strict = argv
+    helper = ctypes.CDLL(guard)
+    runner = Runner(control, helper, order.split(",") if order else [])
+    lock(helper, path, strict == "1")
+    os.dup2(1, 2)
+    gc.disable()
+    modes = 0
+
+    def open_module() -> None:
+        nonlocal modes
+        runner.function = getattr(load_module(f"{trust}_{name}", path), name)
+        gc.freeze()
+        modes = helper.hb_guard_modes()
+
+    if trust == "trusted":
+        open_module()
+    control.send(struct.pack("=II", HELLO, 0))
+    while True:
+        runner.load(None if runner.function else open_module)
+        control.send(struct.pack("=II", READY, modes))
+        runner.run()
+
+
 def main(argv: list[str]) -> int:
-    """Serve calls until the judge closes the socket."""
+    """Serve calls; whatever goes wrong in Python is told in one FAIL frame."""
     control = socket.socket(fileno=int(argv[1]))
     try:
-        module = load_module(f"reference_{argv[3]}", argv[2])
-        runner = Runner(control, getattr(module, argv[3]), argv[4].split(",") if argv[4] else [])
-        os.dup2(1, 2)
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        control.send(struct.pack("=II", HELLO, 0))
-        while True:
-            runner.load()
-            control.send(struct.pack("=II", READY, 0))
-            runner.run()
-    except Exception as error:
+        serve(control, argv[2:])
+    except BaseException as error:
         text = f"{type(error).__name__}: {error}"
-        control.send(struct.pack("=II", FAIL, 0) + text.encode()[:1000])
-        return 3
+        control.send(struct.pack("=II", FAIL, 0) + text.encode(errors="replace")[:1000])
+        os._exit(3)
+    return 0
 
 
 if __name__ == "__main__":

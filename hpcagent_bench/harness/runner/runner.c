@@ -1,10 +1,14 @@
 /* Runs one compiled kernel, one call at a time, as told over a control socket.
  *
  *   runner launch CORES STACK DATA FILE -- PROGRAM ARGS...   bind and limit this process, then become PROGRAM
+ *   runner launch-compiler, launch-sanitized                 the same, filtered or at addresses that do not vary
  *   runner serve CONTROL_FD SHIM LIBRARY SYMBOL STRICT       serve calls of SYMBOL until the socket closes
  *
- * CORES is "0,2,3"; STACK, DATA and FILE are bytes, 0 for no limit. STRICT 1 makes a missing system-call filter fatal.
- * Frames: see hpcagent_bench/harness/messages.py. Clocks: CLOCK_MONOTONIC around the call and nothing else.
+ * STRICT 1 makes a missing system-call filter fatal. Frames: see hpcagent_bench/harness/messages.py. Clocks:
+ * CLOCK_MONOTONIC around the call and nothing else, less what calling an empty function takes.
+ *
+ * Built with HB_SANITIZED (and the address and undefined-behaviour sanitizers) every array is an allocation of exactly
+ * its bytes, so that the sanitizer sees who leaves it, and what the sanitizer prints stays readable for the judge.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,12 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "fp_modes.h"
+#include "launch.h"
 #include "lockdown.h"
 
 #ifndef MADV_POPULATE_READ
@@ -30,15 +35,15 @@
 
 enum kind { HELLO = 1, LOAD, READY, GO, DONE, FAIL };
 enum { NEW_OUTPUTS = 1, NEW_DRAW = 2 };
-enum { FRAME_MAX = 1 << 16, MAX_ARGS = 256, WORKSPACE_ALIGN = 256, HUGE_PAGE = 2 << 20 };
+enum { FRAME_MAX = 1 << 16, MAX_ARGS = 256, HUGE_PAGE = 2 << 20, PAGE = 4096, CALIBRATIONS = 1000 };
 
 struct go_frame { uint32_t kind, pad; uint64_t nonce; };
-struct done_frame { uint32_t kind, pad; uint64_t nonce, inside_ns, cpu_ns; };
+struct done_frame { uint32_t kind, fp_modes; uint64_t nonce, inside_ns, cpu_ns; };
 struct load_frame {
     uint32_t kind, n_pointers, n_scalars, fresh;
-    uint64_t draw_bytes, output_bytes, workspace_bytes;
+    uint64_t draw_bytes, output_bytes, workspace_offset, workspace_bytes;
 };
-struct pointer_frame { uint64_t in_outputs, offset; };
+struct pointer_frame { uint64_t in_outputs, offset, bytes; };
 
 struct mapping { char *base; size_t bytes; };
 typedef void (*kernel_fn)(void);
@@ -49,11 +54,19 @@ struct call {
     const char *library, *symbol;
     shim_fn shim;
     kernel_fn kernel;
-    struct mapping draw, outputs, workspace;
+    struct mapping draw, outputs;
     void *pointers[MAX_ARGS];
     uint64_t scalars[MAX_ARGS];
+    uint8_t *workspace;
     int64_t workspace_bytes;
     size_t populated; /* bytes of the draw that are in the page table */
+    uint64_t overhead_ns;
+    uint32_t fp_modes; /* what the library's own start left changed */
+#ifdef HB_SANITIZED
+    uint32_t n_pointers;
+    void *shared[MAX_ARGS]; /* where an output goes back to, NULL for an input */
+    size_t bytes[MAX_ARGS];
+#endif
 };
 
 _Noreturn static void fail(int control, const char *format, ...)
@@ -160,18 +173,40 @@ static void map_draw(struct call *call, int fd)
     close(fd);
 }
 
-static void prepare_workspace(struct call *call, size_t bytes)
+#ifdef HB_SANITIZED
+/* `bytes` of memory that ends where the array ends, holding what `from` holds. */
+static void *exact_copy(const struct call *call, const void *from, size_t bytes)
 {
-    if (bytes > call->workspace.bytes) {
-        unmap(&call->workspace);
-        int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-        call->workspace.base = map_aligned(call, "workspace", bytes, PROT_READ | PROT_WRITE, flags, -1);
-        call->workspace.bytes = bytes;
-    }
+    void *made = NULL;
+    if (posix_memalign(&made, PAGE, bytes) != 0)
+        fail(call->control, "memory: cannot copy %zu bytes", bytes);
     if (bytes)
-        memset(call->workspace.base, 0, bytes);
-    call->workspace_bytes = (int64_t)bytes;
+        memcpy(made, from, bytes);
+    return made;
 }
+
+static void copy_in(struct call *call, const struct load_frame *head, const struct pointer_frame *pointer)
+{
+    call->n_pointers = head->n_pointers;
+    for (uint32_t k = 0; k < head->n_pointers; k++) {
+        call->shared[k] = pointer[k].in_outputs ? call->pointers[k] : NULL;
+        call->bytes[k] = pointer[k].bytes;
+        call->pointers[k] = exact_copy(call, call->pointers[k], pointer[k].bytes);
+    }
+    if (call->workspace)
+        call->workspace = exact_copy(call, call->workspace, (size_t)call->workspace_bytes);
+}
+
+static void copy_out(struct call *call)
+{
+    for (uint32_t k = 0; k < call->n_pointers; k++) {
+        if (call->shared[k] && call->bytes[k])
+            memcpy(call->shared[k], call->pointers[k], call->bytes[k]);
+        free(call->pointers[k]);
+    }
+    free(call->workspace);
+}
+#endif
 
 /* The kernel's library comes last: by then no descriptor of shared memory is open in this process. */
 static void open_library(struct call *call)
@@ -182,9 +217,10 @@ static void open_library(struct call *call)
     call->kernel = (kernel_fn)dlsym(handle, call->symbol);
     if (!call->kernel)
         fail(call->control, "library: no symbol %s", call->symbol);
+    call->fp_modes = hb_fp_restore();
 }
 
-/* Map what is new, find the arguments in it, zero the workspace. The judge has written every first value. */
+/* Map what is new and find the arguments in it. The judge has written every first value and zeroed the workspace. */
 static void load(struct call *call)
 {
     static _Alignas(8) char frame[FRAME_MAX];
@@ -213,7 +249,11 @@ static void load(struct call *call)
         call->pointers[k] = base + pointer[k].offset;
     }
     memcpy(call->scalars, pointer + head->n_pointers, head->n_scalars * sizeof(uint64_t));
-    prepare_workspace(call, head->workspace_bytes);
+    call->workspace = head->workspace_bytes ? (uint8_t *)call->outputs.base + head->workspace_offset : NULL;
+    call->workspace_bytes = (int64_t)head->workspace_bytes;
+#ifdef HB_SANITIZED
+    copy_in(call, head, pointer);
+#endif
     if (!call->kernel)
         open_library(call);
 }
@@ -225,20 +265,44 @@ static inline uint64_t now(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void nothing(void)
+{
+}
+
+static inline uint64_t clocked(struct call *call, kernel_fn kernel)
+{
+    uint64_t start = now(CLOCK_MONOTONIC);
+    call->shim(kernel, call->pointers, call->scalars, call->workspace, call->workspace_bytes);
+    return now(CLOCK_MONOTONIC) - start;
+}
+
+/* What the clocks and the call itself take: the least that calling an empty function was seen to take. */
+static void calibrate(struct call *call)
+{
+    call->overhead_ns = UINT64_MAX;
+    for (int k = 0; k < CALIBRATIONS; k++) {
+        uint64_t took = clocked(call, nothing);
+        if (took < call->overhead_ns)
+            call->overhead_ns = took;
+    }
+}
+
 static void run(struct call *call)
 {
     struct go_frame go;
     int fds[2];
     if (receive(call, &go, sizeof go, fds) != sizeof go || go.kind != GO)
         fail(call->control, "protocol: not a go frame");
-    uint8_t *workspace = call->workspace_bytes ? (uint8_t *)call->workspace.base : NULL;
     uint64_t cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-    now(CLOCK_MONOTONIC); /* the clock's own code and data are in cache before it counts */
-    uint64_t start = now(CLOCK_MONOTONIC);
-    call->shim(call->kernel, call->pointers, call->scalars, workspace, call->workspace_bytes);
-    uint64_t stop = now(CLOCK_MONOTONIC);
-    struct done_frame done = {.kind = DONE, .nonce = go.nonce, .inside_ns = stop - start};
+    clocked(call, nothing); /* the clock, the shim and the arguments are in cache before it counts */
+    uint64_t took = clocked(call, call->kernel);
+    struct done_frame done = {.kind = DONE, .nonce = go.nonce};
+    done.inside_ns = took > call->overhead_ns ? took - call->overhead_ns : 1;
     done.cpu_ns = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    done.fp_modes = hb_fp_restore();
+#ifdef HB_SANITIZED
+    copy_out(call);
+#endif
     reply(call, &done, sizeof done);
 }
 
@@ -254,11 +318,14 @@ _Noreturn static void serve(char **argv)
     call.control = atoi(argv[0]);
     call.library = argv[2];
     call.symbol = argv[3];
+#ifndef HB_SANITIZED
     dup2(STDOUT_FILENO, STDERR_FILENO); /* from here on nothing is read from this process but its frames */
+#endif
     void *handle = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     call.shim = handle ? (shim_fn)dlsym(handle, "hb_call") : NULL;
     if (!call.shim)
         fail(call.control, "cannot load the call shim: %s", dlerror());
+    calibrate(&call);
     signal(SIGABRT, on_abort);
     if (hb_lockdown() != 0 && atoi(argv[4]))
         fail(call.control, "this kernel has no system-call filter: %s", strerror(errno));
@@ -266,53 +333,19 @@ _Noreturn static void serve(char **argv)
     reply(&call, hello, sizeof hello);
     for (;;) {
         load(&call);
+        ready[1] = call.fp_modes;
         reply(&call, ready, sizeof ready);
         run(&call);
     }
-}
-
-/* Never above the hard limit that this process was given; 0 leaves the limit as it is. */
-static void limit(int resource, rlim_t soft, int bind_hard)
-{
-    struct rlimit old;
-    if (getrlimit(resource, &old) != 0)
-        return;
-    if (soft > old.rlim_max)
-        soft = old.rlim_max;
-    struct rlimit fresh = {.rlim_cur = soft, .rlim_max = bind_hard ? soft : old.rlim_max};
-    setrlimit(resource, &fresh);
-}
-
-static int launch(char **argv)
-{
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    for (char *next = argv[0]; *next; next += *next == ',')
-        CPU_SET((int)strtol(next, &next, 10), &cores);
-    if (CPU_COUNT(&cores) && sched_setaffinity(0, sizeof cores, &cores) != 0) {
-        fprintf(stderr, "cannot bind to cores %s: %s\n", argv[0], strerror(errno));
-        return 4;
-    }
-    rlim_t stack = strtoull(argv[1], NULL, 10), data = strtoull(argv[2], NULL, 10), file = strtoull(argv[3], NULL, 10);
-    limit(RLIMIT_CORE, 0, 1);
-    if (stack)
-        limit(RLIMIT_STACK, stack, 0);
-    if (data)
-        limit(RLIMIT_DATA, data, 1);
-    if (file)
-        limit(RLIMIT_FSIZE, file, 1);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execv(argv[5], argv + 5);
-    fprintf(stderr, "cannot start %s: %s\n", argv[5], strerror(errno));
-    return 4;
 }
 
 int main(int argc, char **argv)
 {
     if (argc == 7 && !strcmp(argv[1], "serve"))
         serve(argv + 2);
-    if (argc > 7 && !strcmp(argv[1], "launch"))
-        return launch(argv + 2);
-    fprintf(stderr, "usage: runner launch CORES STACK DATA FILE -- PROGRAM ARGS... | serve FD SHIM LIB SYMBOL STRICT\n");
+    if (argc > 7 && !strncmp(argv[1], "launch", 6))
+        return hb_launch(argv[1] + 6, argv + 2);
+    fprintf(stderr, "usage: runner launch[-compiler|-sanitized] CORES STACK DATA FILE -- PROGRAM ARGS...\n"
+                    "       runner serve FD SHIM LIBRARY SYMBOL STRICT\n");
     return 2;
 }

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcagent_bench import paths, seal
 from hpcagent_bench.harness.child_process import ChildProcess
 from hpcagent_bench.harness.runner import build
+from hpcagent_bench.harness.runner.environment import (
+    library_path,
+    numba_threads,
+    sanitizer_options,
+    thread_environment,
+)
+from hpcagent_bench.harness.runner.proc import Budget
 from hpcagent_bench.toolchain.tool_cache import cached, digest
 
 if TYPE_CHECKING:
@@ -17,39 +26,39 @@ if TYPE_CHECKING:
 
 FILE_BYTES = 16 << 20
 """Largest file a child may write."""
+PYTHON_BYTES = 1 << 30
+"""Memory that Python, NumPy and numba's compiler may take beside what a kernel is granted."""
+SANITIZER_BYTES = 1 << 30
+"""Memory of the sanitizer's own (shadow, red zones, quarantine) beside what a kernel is granted."""
+RESIDENT_SLACK = 256 << 20
+THREADS = 64
+"""Threads a child may have beside four for each of its cores."""
 INSIDE = Path("/grading")
 PYTHON_RUNNER = Path(__file__).resolve().parent / "python_runner.py"
 
 
-def thread_environment(cores: Sequence[int], stack_mb: int) -> dict[str, str]:
-    """OpenMP pinned to exactly these cores, one thread each, sleeping when idle."""
-    return {
-        "OMP_NUM_THREADS": str(len(cores)),
-        "OMP_PROC_BIND": "close",
-        "OMP_PLACES": ",".join(f"{{{core}}}" for core in cores),
-        "OMP_WAIT_POLICY": "passive",
-        "OMP_DYNAMIC": "false",
-        "OMP_STACKSIZE": f"{stack_mb}M",
-        "LC_ALL": "C.UTF-8",
-        "HOME": "/tmp",
-        "PATH": "/usr/bin:/bin",
-    }
+def _budget(cores: Sequence[int], memory_bytes: int | None, slack: int = 0) -> Budget:
+    """What a child may hold while it runs; RLIMIT_DATA already bounds what it may ask for."""
+    held = None if memory_bytes is None else memory_bytes + slack + RESIDENT_SLACK
+    return Budget(THREADS + 4 * len(cores), held)
 
 
-def _library_path() -> dict[str, str]:
-    """Where run-time libraries of a compiler outside the system folders lie."""
-    folders = [f"{folder}/{lib}" for folder in seal.toolchain_folders() for lib in ("lib64", "lib")]
-    return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
-
-
-def _launch(runner: str, cores: Sequence[int], *, stack: int, data: int, file: int) -> list[str]:
+def _launch(
+    runner: str, cores: Sequence[int], *, stack: int, data: int, file: int, kind: str = ""
+) -> list[str]:
     """The launcher's part of the command line."""
-    return [runner, "launch", ",".join(map(str, cores)), str(stack), str(data), str(file), "--"]
+    return [runner, f"launch{kind}", ",".join(map(str, cores)), str(stack), str(data), str(file), "--"]
 
 
-def _environment_command(env: Mapping[str, str]) -> list[str]:
+def _environment_command(env: dict[str, str]) -> list[str]:
     """For a child without bubblewrap: the same cleared environment."""
     return ["/usr/bin/env", "-i", *(f"{key}={value}" for key, value in sorted(env.items()))]
+
+
+def _inside_name(stem: str, file: Path) -> str:
+    """A name of this file's contents' own, so that no two submissions are ever loaded under one name."""
+    sums = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    return f"{stem}_{sums}{file.suffix}"
 
 
 def native(
@@ -60,58 +69,129 @@ def native(
     memory_bytes: int | None,
     stack_mb: int,
     sealed: bool,
+    sanitizer: str = "",
 ) -> ChildProcess:
-    """Start the native runner on ``library``; see ``native_call.Child.native``."""
-    files = {"runner": build.runner(), "shim.so": build.shim(binding), "kernel.so": library.resolve()}
-    env = thread_environment(cores, stack_mb) | _library_path()
+    """Start the native runner on ``library``; see ``native_call.Child.native``.
+
+    ``sanitizer`` names the compiler family whose sanitizers the library was built with.
+    """
+    library = library.resolve()
+    server = build.sanitized_runner(sanitizer) if sanitizer else build.runner()
+    files = {"runner": build.runner(), "server": server, "shim.so": build.shim(binding)}
+    kernel = _inside_name("kernel", library)
+    env = thread_environment(cores, stack_mb) | library_path()
     stack = stack_mb << 20
     data = 0 if memory_bytes is None else memory_bytes + stack * (len(cores) + 1)
+    budget = _budget(cores, memory_bytes)
+    if sanitizer:
+        # the shadow's reservation would exceed any RLIMIT_DATA; what is resident is watched instead
+        env |= sanitizer_options()
+        data = 0
+        budget = _budget(cores, memory_bytes, SANITIZER_BYTES)
 
     def command(control: int, info: int | None) -> list[str]:
-        place = {name: str(INSIDE / name) if sealed else str(path) for name, path in files.items()}
+        bound = files | {kernel: library}
+        place = {name: str(INSIDE / name) if sealed else str(path) for name, path in bound.items()}
         prefix = _environment_command(env)
         if sealed:
-            binds = [seal.Bind(path, INSIDE / name) for name, path in files.items()]
+            binds = [seal.Bind(path, INSIDE / name) for name, path in bound.items()]
             binds += [seal.Bind(folder, folder) for folder in seal.toolchain_folders()]
-            prefix = seal.grader(ro=binds, env=env, info_fd=info)
-        launch = _launch(place["runner"], cores, stack=stack, data=data, file=FILE_BYTES)
-        serve = [place["runner"], "serve", str(control), place["shim.so"], place["kernel.so"], binding.symbol]
+            prefix = seal.grader(ro=binds, env=env, info_fd=info, proc=bool(sanitizer))
+        kind = "-sanitized" if sanitizer else ""
+        launch = _launch(place["runner"], cores, stack=stack, data=data, file=FILE_BYTES, kind=kind)
+        serve = [place["server"], "serve", str(control), place["shim.so"], place[kernel], binding.symbol]
         return [*prefix, *launch, *serve, str(int(sealed))]
 
-    return ChildProcess(command, sealed=sealed)
+    return ChildProcess(command, sealed=sealed, budget=budget)
+
+
+def python(
+    module: Path,
+    function: str,
+    arg_order: Sequence[str],
+    *,
+    cores: Sequence[int],
+    memory_bytes: int | None,
+    stack_mb: int,
+    sealed: bool,
+) -> ChildProcess:
+    """Start the Python runner on an untrusted module; see ``native_call.Child.python``.
+
+    What it compiles is cached in a folder of its own, which ends with it.
+    """
+    module = module.resolve()
+    stack = stack_mb << 20
+    data = 0 if memory_bytes is None else memory_bytes + PYTHON_BYTES + stack * (len(cores) + 1)
+    env = thread_environment(cores, stack_mb) | numba_threads(cores)
+    scratch = None if sealed else tempfile.TemporaryDirectory(prefix="hpcagent-numba-")
+    env["NUMBA_CACHE_DIR"] = "/tmp/numba" if scratch is None else scratch.name
+    place = INSIDE / _inside_name("submission", module) if sealed else module
+    return _python(
+        [seal.Bind(module, place)],
+        [],
+        [str(place), function, ",".join(arg_order), "untrusted", str(int(sealed))],
+        env,
+        cores,
+        stack=stack,
+        data=data,
+        sealed=sealed,
+        budget=_budget(cores, memory_bytes, PYTHON_BYTES),
+        scratch=scratch,
+    )
 
 
 def numba(
     source: str, function: str, arg_order: Sequence[str], *, cores: Sequence[int], sealed: bool
 ) -> ChildProcess:
-    """Start the Python runner on a trusted numba module; see ``native_call.Child.numba``."""
-    runner = build.runner()
+    """Start the Python runner on a trusted numba module; see ``native_call.Child.numba``.
+
+    It alone has the cache of compiled code that outlives a process.
+    """
     module = cached("numba", digest([source]), f"{function}.py", lambda side: _write(side, source))
     compiled = paths.cache_root() / "numba-compiled"
     compiled.mkdir(parents=True, exist_ok=True)
-    env = thread_environment(cores, 8) | {
-        "NUMBA_NUM_THREADS": str(len(cores)),
-        "NUMBA_CACHE_DIR": str(compiled),
-        "NUMBA_THREADING_LAYER": "omp",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-    }
+    env = thread_environment(cores, 8) | numba_threads(cores) | {"NUMBA_CACHE_DIR": str(compiled)}
+    return _python(
+        [seal.Bind(module, module)],
+        [seal.Bind(compiled, compiled)],
+        [str(module), function, ",".join(arg_order), "trusted", str(int(sealed))],
+        env,
+        cores,
+        sealed=sealed,
+        budget=None,
+    )
+
+
+def _python(
+    ro: Sequence[seal.Bind],
+    rw: Sequence[seal.Bind],
+    arguments: Sequence[str],
+    env: dict[str, str],
+    cores: Sequence[int],
+    *,
+    stack: int = 0,
+    data: int = 0,
+    sealed: bool,
+    budget: Budget | None,
+    scratch: tempfile.TemporaryDirectory[str] | None = None,
+) -> ChildProcess:
+    """Start the Python runner with ``arguments`` behind its control descriptor and its guard."""
+    files = {"runner": build.runner(), "guard.so": build.guard(), "python_runner.py": PYTHON_RUNNER}
+    place = {name: str(INSIDE / name) if sealed else str(path) for name, path in files.items()}
 
     def command(control: int, info: int | None) -> list[str]:
         prefix = _environment_command(env)
-        place = str(runner)
-        script = str(PYTHON_RUNNER)
         if sealed:
-            place, script = str(INSIDE / "runner"), str(INSIDE / "python_runner.py")
-            ro = [seal.Bind(folder, folder) for folder in seal.interpreter_folders()]
-            ro += [seal.Bind(runner, Path(place)), seal.Bind(PYTHON_RUNNER, Path(script))]
-            ro += [seal.Bind(module.parent, module.parent)]
-            prefix = seal.grader(ro=ro, rw=[seal.Bind(compiled, compiled)], env=env, info_fd=info)
-        launch = _launch(place, cores, stack=0, data=0, file=0)
-        serve = [sys.executable, script, str(control), str(module), function, ",".join(arg_order)]
-        return [*prefix, *launch, *serve]
+            binds = [seal.Bind(folder, folder) for folder in seal.interpreter_folders()]
+            binds += [seal.Bind(path, INSIDE / name) for name, path in files.items()]
+            prefix = seal.grader(ro=[*binds, *ro], rw=rw, env=env, info_fd=info)
+        # a limit on memory is a submission's; the judge's own compiler may write what it likes
+        file = FILE_BYTES if data else 0
+        launch = _launch(place["runner"], cores, stack=stack, data=data, file=file)
+        serve = [sys.executable, place["python_runner.py"], str(control), place["guard.so"]]
+        return [*prefix, *launch, *serve, *arguments]
 
-    return ChildProcess(command, sealed=sealed)
+    return ChildProcess(command, sealed=sealed, budget=budget, scratch=scratch)
 
 
 def _write(side: Path, text: str) -> None:

@@ -1,0 +1,109 @@
+"""CPU time of a child as the judge sees it: nothing outside the call, no more than its cores within it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from hpcagent_bench.harness.child_process import ChildProcess
+from hpcagent_bench.harness.runner import proc
+
+IDLE_CPU_NS = 1_000_000
+IDLE_CPU_NS_PER_THREAD = 100_000
+"""CPU time a child may use outside the clock: receiving a frame, mapping memory, threads falling asleep."""
+MAP_CPU_NS_PER_BYTE = 0.5
+"""The same for each byte of memory it has not mapped before: a fault and a cleared page, at the slowest."""
+LATE_CPU_NS = 1_000_000
+LATE_CPU_NS_PER_THREAD = 100_000
+"""CPU time between an answer and standing still, some 0.1 ms later: sending, and threads falling asleep."""
+STANDING_CPU_NS = 200_000
+"""CPU time a stopped child may seem to use: the kernel's counters may lag behind."""
+CORES_SLACK = 0.02
+CORES_SLACK_NS = 200_000
+"""How far CPU time may seem to exceed cores × wall: two clocks that run apart."""
+COUNTER_LAG_S = 0.01
+
+
+class Refused(Exception):
+    """The child broke the protocol; ``overrun`` names an array past whose end it wrote."""
+
+    def __init__(self, reason: str, overrun: str = "") -> None:
+        super().__init__(reason)
+        self.overrun = overrun
+
+
+@dataclass(frozen=True)
+class Used:
+    """What one call used: ``cpu_ns`` until the child stood, ``late_cpu_ns`` of it after the answer."""
+
+    cpu_ns: int
+    late_cpu_ns: int
+    wall_ns: int
+    cores: int
+    threads: int
+
+    def check(self) -> None:
+        """Raise Refused when it computed after its answer, or on more cores than it was granted."""
+        if self.late_cpu_ns > LATE_CPU_NS + LATE_CPU_NS_PER_THREAD * self.threads:
+            raise Refused("protocol: computed after it returned")
+        granted = self.cores * self.wall_ns
+        if self.cpu_ns > granted * (1 + CORES_SLACK) + CORES_SLACK_NS:
+            cpu, wall = self.cpu_ns / 1e6, self.wall_ns / 1e6
+            raise Refused(f"cores: used {cpu:.1f} ms of CPU time in {wall:.1f} ms on {self.cores} cores")
+
+
+class Watch:
+    """Reads the child's CPU clock at the turns of its protocol."""
+
+    def __init__(self, process: ChildProcess, cores: int) -> None:
+        self._process = process
+        self._cores = cores
+        self._start_ns = 0
+        self._start_cpu = 0
+        self._answer_cpu = 0
+        self._stood_cpu = 0
+        self._loading = (0, 0)
+        self._allowed = (0, 0)
+
+    def before_load(self, new_bytes: int) -> None:
+        """The child stands since its last call; ``new_bytes`` of memory come with the draw."""
+        pid = self._process.pid
+        self._loading = (proc.background_cpu_ns(pid), proc.cpu_ns(pid))
+        if self._loading[1] - self._stood_cpu > STANDING_CPU_NS:
+            raise Refused("protocol: computed between calls")
+        idle = IDLE_CPU_NS + IDLE_CPU_NS_PER_THREAD * proc.threads(pid)
+        self._allowed = (idle, idle + int(new_bytes * MAP_CPU_NS_PER_BYTE))
+
+    def after_load(self) -> None:
+        """The draw is handed over; the kernel's counters may lag a tick behind."""
+        if self._worked():
+            time.sleep(COUNTER_LAG_S)
+            if self._worked():
+                raise Refused("protocol: computed outside the clocked call")
+
+    def _worked(self) -> bool:
+        """Whether helper threads, or all threads, used more than they may since the load began."""
+        pid = self._process.pid
+        now = (proc.background_cpu_ns(pid), proc.cpu_ns(pid))
+        return any(n - b > a for n, b, a in zip(now, self._loading, self._allowed, strict=True))
+
+    def before_call(self) -> None:
+        """GO is about to be sent. The wall clock is read first and last, so that it spans the CPU clock."""
+        self._start_ns = time.perf_counter_ns()
+        self._start_cpu = proc.cpu_ns(self._process.pid)
+
+    def at_answer(self) -> None:
+        """The answer is there."""
+        self._answer_cpu = proc.cpu_ns(self._process.pid)
+
+    def standing(self) -> Used:
+        """Every thread stands."""
+        self._stood_cpu = proc.cpu_ns(self._process.pid)
+        wall = time.perf_counter_ns() - self._start_ns
+        return Used(
+            cpu_ns=max(self._stood_cpu - self._start_cpu, 0),
+            late_cpu_ns=max(self._stood_cpu - self._answer_cpu, 0),
+            wall_ns=wall,
+            cores=self._cores,
+            threads=proc.threads(self._process.pid),
+        )
