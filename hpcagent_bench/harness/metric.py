@@ -48,7 +48,11 @@ def upper_half(settings: config.Fuzz) -> tuple[float, float]:
 def _deal(
     kernel: Kernel, sizes: config.Sizes, settings: config.Judge, count: int, seeds: list[int]
 ) -> tuple[InputCell, ...]:
-    """``count`` inputs: input i takes size class i and config i mod |configs|; shapes are distinct."""
+    """``count`` inputs: input i takes size class i and config i mod |configs|; shapes are distinct.
+
+    The configurations are the kernel's first ``fuzz.config_pool``: public and the same for every submission,
+    as the sizes are, so that grades of different judges compare. Held-out cases rotate through them too.
+    """
     rung = sizing.rung(kernel, sizes, settings.service.datatype)
     low, high = upper_half(settings.fuzz)
     configs = kernel.configs[: settings.fuzz.config_pool] or ({},)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
+from hpcagent_bench import protocols
 from hpcagent_bench.corpus import fuzz
 
-POOL_SIZE = 6
-"""One warm-up draw and the five timed runs of the credited protocol."""
+POOL_SIZE = max(protocol.calls for protocol in protocols.REGISTRY.values())
+"""Draws of a pool: six, one for every call of the credited protocol, so that none repeats in a measurement."""
 
 CANONICAL = -1
 """Pool index of an input's base draw, graded untimed after the timed runs."""
@@ -25,7 +26,7 @@ def fresh_nonce() -> int:
 
 
 def pool_seeds(base: int, kernel: str, preset: str, datatype: str, cell: str) -> tuple[int, ...]:
-    """The six value seeds of one (kernel, preset, datatype, cell), derived from the route's seed."""
+    """The value seeds of one (kernel, preset, datatype, cell), derived from the route's seed."""
     return tuple(fuzz.pool_seed(base, kernel, preset, datatype, cell, i) for i in range(POOL_SIZE))
 
 
