@@ -119,12 +119,12 @@ class Child:
         stack_mb: int,
         sealed: bool = True,
         pool: Pool | None = None,
-        sanitized: bool | str = False,
+        sanitized: bool = False,
     ) -> Child:
         """A child that calls ``binding.symbol`` of the shared library ``library``.
 
         ``memory_bytes`` bounds what it allocates beside thread stacks (``stack_mb`` MiB each) and arrays.
-        ``sanitized`` is for a library built with the sanitizers of the compiler family it names (true: gcc).
+        ``sanitized`` is for a library built with the sanitizers of either compiler family.
         """
         from hpcagent_bench.harness.runner import start
 
@@ -135,7 +135,7 @@ class Child:
             memory_bytes=memory_bytes,
             stack_mb=stack_mb,
             sealed=sealed,
-            sanitizer=sanitized if isinstance(sanitized, str) else "gcc" * sanitized,
+            sanitizer=start.sanitizer_family(library) if sanitized else "",
         )
         return cls(process, binding, messages.load, cores=len(cores), pool=pool)
 

@@ -141,7 +141,7 @@ def _command(
     argv: Sequence[str], folder: Path, env: Mapping[str, str], *, sealed: bool, shown: Sequence[Path]
 ) -> list[str]:
     """``argv`` behind the launcher that limits it, sealed with ``folder`` as the only writable place."""
-    limits = ["launch", "", "0", str(COMPILER_MEMORY), str(COMPILER_FILE), "--"]
+    limits = ["launch-compiler", "", "0", str(COMPILER_MEMORY), str(COMPILER_FILE), "--"]
     found = shutil.which(argv[0], path=env["PATH"]) or argv[0]
     runner = runner_build.runner()
     if not sealed:

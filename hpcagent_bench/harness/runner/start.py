@@ -61,6 +61,11 @@ def _inside_name(stem: str, file: Path) -> str:
     return f"{stem}_{sums}{file.suffix}"
 
 
+def sanitizer_family(library: Path) -> str:
+    """Whose sanitizers a library was built with: gcc links its run-time library by name, clang none."""
+    return "gcc" if b"\0libasan.so." in library.read_bytes() else "llvm"
+
+
 def native(
     library: Path,
     binding: Binding,
