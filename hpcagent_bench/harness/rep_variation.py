@@ -9,7 +9,7 @@ from hpcagent_bench import protocols
 from hpcagent_bench.corpus import fuzz
 
 POOL_SIZE = max(protocol.calls for protocol in protocols.REGISTRY.values())
-"""Draws of a pool: six, one for every call of the credited protocol, so that none repeats in a measurement."""
+"""Draws of a pool: six, one for each call of the credited protocol, so that none repeats in a measurement."""
 
 CANONICAL = -1
 """Pool index of an input's base draw, graded untimed after the timed runs."""
