@@ -17,14 +17,25 @@ from hpcagent_bench.cluster import identity
 from hpcagent_bench.corpus import spec
 
 
-def file_token(run_dir: Path, token: str, kernel: str, mode: str = "single", worker: int = 0) -> None:
+def file_token(
+    run_dir: Path,
+    token: str,
+    kernel: str,
+    mode: str = "single",
+    worker: int = 0,
+    *,
+    language: str = "c",
+    packet: str = "",
+) -> None:
     """File a worker's token the way a job does."""
     folder = run_dir / "fused-tokens"
     folder.mkdir(parents=True, exist_ok=True)
+    name = f"t-{language}{'-' + packet if packet else ''}-reference"
+    setup = {"setup": name, "study": "t", "language": language, "packet": packet, "harness": "reference"}
     body = {
-        "setup": {"setup": "t-c-reference", "study": "t", "language": "c", "harness": "reference"},
-        "episode": {"job": 7, "label": f"t-c-reference.n0.p{worker}.w{worker}", "kernel": kernel},
-        "language": "c",
+        "setup": setup,
+        "episode": {"job": 7, "label": f"{name}.n0.p{worker}.w{worker}", "kernel": kernel},
+        "language": language,
         "submission_mode": mode,
     }
     identity.token_file(folder, token).write_text(json.dumps(body))
