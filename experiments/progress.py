@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from experiments.runtree import CONFIG, RunRoot
 from hpcagent_bench import config, owed
 from hpcagent_bench.cluster.merge_results import merge_run
 from hpcagent_bench.episodes import Work
+from hpcagent_bench.harness import final_rule
+from hpcagent_bench.regrade.apply import with_outputs
 
 
 @dataclass(frozen=True)
@@ -126,15 +128,26 @@ def take(
     cluster: config.Cluster | None = None,
     work: Iterable[Work] | None = None,
     merge: bool = True,
+    regrades: Sequence[Path] = (),
 ) -> RunState:
-    """Merge what the jobs have recorded and say where the run stands; ``work`` narrows the design."""
+    """Merge what the jobs have recorded and say where the run stands; ``work`` narrows the design.
+
+    ``regrades`` are outputs of grade-under run that count without being applied.
+    """
     jobs = survey(root, cluster)
     notes = _merge(root) if merge else ()
     design = tuple(designed(root) if work is None else work)
     flying = {w for job in jobs if job.in_flight for w in job.work}
     tried = {w for job in jobs if not job.in_flight and not job.refused for w in job.work}
-    plan = owed.plan(design, owed.episode_facts(root.results), flying, tried)
+    plan = owed.plan(design, _facts(root, regrades), flying, tried)
     return RunState(root, tuple(jobs), plan, notes)
+
+
+def _facts(root: RunRoot, regrades: Sequence[Path]) -> list[owed.EpisodeFacts]:
+    if not regrades:
+        return owed.episode_facts(root.results)
+    with with_outputs(root.results, regrades) as results:
+        return owed.episode_facts(results, final_rule.beside(root.results))
 
 
 def _merge(root: RunRoot) -> tuple[str, ...]:

@@ -42,10 +42,13 @@ def status(run: Path | None, json_: bool, follow: bool) -> None:
         show.print_state(console, state)
 
 
-def owed_collect(runs: list[Path], json_: bool) -> None:
-    """Merge what the jobs recorded and say per setup what is done and what is owed, and why."""
+def owed_collect(runs: list[Path], json_: bool, regrades: list[Path] | None = None) -> None:
+    """Merge what the jobs recorded and say per setup what is done and what is owed, and why.
+
+    ``regrades`` are outputs of grade-under run: they count as if they were applied.
+    """
     roots = [run_root(path) for path in runs] or [run_root(None)]
-    states = [progress.take(root) for root in roots]
+    states = [progress.take(root, regrades=regrades or ()) for root in roots]
     if json_:
         print(json.dumps([state.to_json() for state in states]))
         return

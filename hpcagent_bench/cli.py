@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hpcagent_bench import cli_calibrate, cli_kernels, paths
+from hpcagent_bench import cli_calibrate, cli_grade_under, cli_kernels, paths
 from hpcagent_bench.cli_options import core_list
 from hpcagent_bench.errors import UserError
 
@@ -32,6 +32,7 @@ owed_app = typer.Typer(
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(owed_app, name="owed")
 app.add_typer(cli_kernels.app, name="kernels")
+app.add_typer(cli_grade_under.app, name="grade-under")
 app.command()(cli_calibrate.calibrate)
 
 
@@ -106,6 +107,10 @@ def owed_collect(
     runs: Annotated[
         list[Path] | None, typer.Option(help="A run root, may be repeated; default the latest below runs/.")
     ] = None,
+    regrades: Annotated[
+        list[Path] | None,
+        typer.Option(help="An --out-dir of grade-under run that counts as applied; may be repeated."),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Merge what the jobs recorded and say per setup what is done and what is owed, and why.
@@ -114,7 +119,7 @@ def owed_collect(
     """
     from experiments import status as operator
 
-    operator.owed_collect(runs or [], json_)
+    operator.owed_collect(runs or [], json_, regrades or [])
 
 
 @app.command()

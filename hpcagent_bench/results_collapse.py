@@ -29,8 +29,8 @@ def collapse_finals(
     Rows under one protocol, and one that names none, become a single row: it keeps the lowest id and takes
     the content of the row that stands (a named one, a grade before a judge fault, then the newest). A row
     under another protocol stays beside it; with ``replace`` it goes when ``incoming`` (submission's grade id
-    to the protocol of its regrade) names another one and that regrade is no judge fault. An unnamed row beside
-    several protocols belongs to ``stamp``. Calibration rows are not touched.
+    to the protocol of its regrade) names another one and that regrade is no judge fault. An unnamed row
+    beside several protocols belongs to ``stamp``. Calibration rows are not touched.
     """
     gone = 0
     for of_grade, finals in _several(conn).items():

@@ -53,7 +53,7 @@ def _cell(scored: ScoredInput) -> results_db.Cell:
         residency="host",
         timer="host-monotonic",
         status="graded" if reduction is not None else "unmeasured",
-        reason=scored.suspect or result.runs.failed or _stopped(result.runs.stopped_at_ns),
+        reason=scored.suspect or result.runs.failed or scored.note,
     )
     if race is not None:
         row = dataclasses.replace(
@@ -74,10 +74,6 @@ def _cell(scored: ScoredInput) -> results_db.Cell:
             residual_ns=_clock_gap(result.runs.outside, result.runs.inside),
         )
     return row
-
-
-def _stopped(cap_ns: float | None) -> str:
-    return "" if cap_ns is None else f"stopped at {cap_ns / 1e9:.3g} s, graded on one complete run"
 
 
 def _clock_gap(outside: Sequence[int], inside: Sequence[int]) -> float | None:
@@ -133,8 +129,16 @@ def grade_of(
         commit_sha=commit(),
         task_hash=spec.task_fingerprint(kernel),
         cells=cells_of(verdict),
-        sources=(results_db.Source("host", verdict.submission.language, verdict.submission.source),),
+        sources=_sources(verdict),
     )
+
+
+def _sources(verdict: Verdict) -> tuple[results_db.Source, ...]:
+    """The delivered text; a library has none, and ``detail`` names its digest."""
+    submission = verdict.submission
+    if submission.library is not None:
+        return ()
+    return (results_db.Source("host", submission.language, submission.source),)
 
 
 def final_of(verdict: Verdict, submit: results_db.Grade) -> results_db.Grade | None:
@@ -144,6 +148,40 @@ def final_of(verdict: Verdict, submit: results_db.Grade) -> results_db.Grade | N
     return dataclasses.replace(
         submit, kind="final", status="graded", correct=verdict.solved, call_index=None, sources=()
     )
+
+
+def regraded_final_of(
+    verdict: Verdict, settings: config.Judge, task_hash: str | None, request_id: str
+) -> results_db.Grade:
+    """The final row of a submission that is graded later (scoring.md 1.1).
+
+    Where the submission fails every input itself, the kernel's task decides: unchanged since the submission's
+    own grade, of fingerprint ``task_hash``, it is unsolved; changed, its reason starts ``task:`` and the
+    episode is owed a fresh run. A fault of the judge is recorded as one.
+    """
+    grade = dataclasses.replace(
+        grade_of(verdict, "final", settings, request_id=request_id), sources=(), call_index=None
+    )
+    if verdict.fault:
+        return grade
+    if verdict.correct:
+        return dataclasses.replace(grade, status="graded", correct=verdict.solved)
+    reason = _failed_input(verdict)
+    measured = any(i.result.reduction is not None for i in verdict.inputs)
+    if not measured and task_hash is not None and task_hash != grade.task_hash:
+        told = (
+            f"task: changed since the submission was graded ({task_hash[:12]} to {str(grade.task_hash)[:12]})"
+        )
+        return dataclasses.replace(grade, status="error", correct=None, reason=f"{told}; {reason}")
+    return dataclasses.replace(grade, status="graded", correct=False, reason=reason)
+
+
+def _failed_input(verdict: Verdict) -> str:
+    """The reason of a failed final grade: that of a gate before the inputs names the first one."""
+    measured = any(i.result.reduction is not None for i in verdict.inputs)
+    if measured or verdict.reason.startswith("input "):
+        return verdict.reason
+    return f"input {verdict.settings.cells[0].label}: {verdict.status}: {verdict.reason}"
 
 
 def is_credited(verdict: Verdict, settings: config.Judge) -> bool:
@@ -178,6 +216,14 @@ def _detail(verdict: Verdict) -> str | None:
     notes = [f"reference {kind} lost ({why})" for kind, why in sorted(lost.items())]
     if verdict.solved:
         notes.append(f"gsd {verdict.score.gsd:.4f} over {verdict.score.inputs} inputs")
+    if verdict.submission.library is not None and verdict.build is not None and verdict.build.digest:
+        notes.append(f"library blake2b {verdict.build.digest}")
+    if verdict.suspicion:
+        notes.append(f"suspect: {verdict.suspicion}")
+    notes.extend(verdict.notes)
+    if verdict.phases:
+        spent = (f"{name} {seconds:.3f}" for name, seconds in verdict.phases.items())
+        notes.append(f"seconds: {', '.join(spent)}")
     return "; ".join(notes) or None
 
 
