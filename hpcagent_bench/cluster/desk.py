@@ -28,7 +28,7 @@ from hpcagent_bench.harness.submission import Settings, Submission
 from hpcagent_bench.results_rows import Kind
 
 if TYPE_CHECKING:
-    from hpcagent_bench.cluster.profile import Look
+    from hpcagent_bench.cluster.profiling.looks import Look
     from hpcagent_bench.cluster.wire import ProfileAnswer
 
 Grader = Callable[[GradingContext, Submission], Verdict]
@@ -95,9 +95,9 @@ class Desk:
 
     def profile(self, look: Look, request: Request, caller: Caller) -> Future[ProfileAnswer]:
         """Queue a look at a delivery; nothing of it is graded or recorded."""
-        from hpcagent_bench.cluster import profile
+        from hpcagent_bench.cluster.profiling import looks
 
-        return self._put(caller, lambda: profile.run(self.context, look, request), request)
+        return self._put(caller, lambda: looks.run(self.context, look, request), request)
 
     def stop(self) -> None:
         """From now on a grade counts only when nothing in it speaks against the submission."""

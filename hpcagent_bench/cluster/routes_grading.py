@@ -78,11 +78,11 @@ def _profile(app: FastAPI, office: Office) -> None:
     )
     async def profile(request: Request) -> Any:
         """Build and run a delivery under a tool, on public inputs; nothing of it is graded."""
-        from hpcagent_bench.cluster import profile as profiling
+        from hpcagent_bench.cluster.profiling import looks
 
         wanted, caller, body = await office.delivery(request, wire.ProfileBody)
         try:
-            look = profiling.asked(requests.typed(wire.ProfileBody, body), wanted, office.desk.context)
+            look = looks.asked(requests.typed(wire.ProfileBody, body), wanted, office.desk.context)
         except Refused:
             wanted.discard()
             raise

@@ -1,0 +1,1 @@
+"""Looking at a delivery without grading it (/profile): where time goes, what its compiler did."""
