@@ -178,6 +178,8 @@ def grader(
         *_system(SYSTEM, LOADER),
         "--dev",
         "/dev",
+        # mapped shared, /dev/zero is memory that no limit counts; a bound device cannot be opened
+        *("--ro-bind", "/dev/null", "/dev/zero"),
         *_private("/tmp", "/dev/shm", room=SCRATCH_BYTES),
     ]
     argv += ["--proc", "/proc"] if proc else []
