@@ -21,8 +21,8 @@ try:
     compile(text, name, "exec", dont_inherit=True)
     table = symtable.symtable(text, name, "exec")
 except SyntaxError as error:
-    told = "".join(traceback.format_exception_only(error)).strip().split("\\n", 1)[-1]
-    print(f"{name}:{error.lineno}: error: {told}")
+    _, *shown, told = traceback.format_exception_only(error)
+    print(f"{name}:{error.lineno}: error: {told}" + "".join(shown), end="")
     sys.exit(1)
 except (ValueError, RecursionError, MemoryError, OverflowError) as error:
     print(f"{name}: error: {type(error).__name__}: {error}")

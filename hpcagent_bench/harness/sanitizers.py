@@ -19,9 +19,9 @@ def run(grading: Grading, bench: Untimed, child: Child) -> Rejection | None:
     """One sanitized call; its outputs were compared elsewhere, so only what the sanitizers say counts."""
     with bench.drawn(public_case(grading.context, grading, PRESET)) as drawn:
         failure = bench.call(drawn, child)
-    undefined = child.sanitizer_notes()
+    undefined = child.sanitizer_notes().splitlines()
     if undefined:
-        grading.suspicion = grading.suspicion or f"undefined behaviour: {undefined}"
+        grading.suspicion = grading.suspicion or f"undefined behaviour: {undefined[0]}"
     if failure is None:
         return None
     _, marked, head = failure.detail.partition(REPORT)
