@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hpcagent_bench import paths
+from hpcagent_bench import config, paths
 from hpcagent_bench.cli_options import core_list
 
 if TYPE_CHECKING:
     from hpcagent_bench.calibration.study import Goal, Study
 
+LEADER = "leader"
 PLAIN_S = 10.0
 """How often progress is told where no terminal shows it."""
 
@@ -29,6 +30,9 @@ def calibrate(
     neighbours: Annotated[
         bool, typer.Option("--neighbours", help="Measure beside two busy processes as well.")
     ] = False,
+    reference: Annotated[
+        str, typer.Option(help="Time this one: leader (of the race), c (starts fast) or numba.")
+    ] = "leader",
     sizes: Annotated[str, typer.Option(help="Timed rung, from conf/sizes.")] = "laptop",
     judge: Annotated[str, typer.Option(help="Judge settings, from conf/judge.")] = "default",
     cores: Annotated[str, typer.Option(help="Timed cores, like 1,2; default the last one granted.")] = "",
@@ -48,9 +52,13 @@ def calibrate(
     from rich.console import Console
 
     from hpcagent_bench.calibration import report
+    from hpcagent_bench.calibration.study import BUSY, QUIET, Goal, calibration_stamps
     from hpcagent_bench.report import calibration as pages
 
-    study = _study(kernels, protocol or [], neighbours, pairs, sizes, judge, cores, out)
+    settings, rung = _settings(judge, sizes, reference)
+    conditions = (QUIET, BUSY) if neighbours else (QUIET,)
+    goal = Goal(calibration_stamps(protocol or []), conditions, pairs)
+    study = _study(settings, rung, goal, kernels, reference, cores, out)
     try:
         _announce(study)
         finished = _run(study)
@@ -66,34 +74,42 @@ def calibrate(
         raise typer.Exit(130)
 
 
+def _settings(judge: str, sizes: str, reference: str) -> tuple[config.Judge, config.Sizes]:
+    """The named settings; a reference named outright is every track's denominator."""
+    from experiments import compose
+    from hpcagent_bench.harness import denominator
+
+    settings, rung = compose.judge_and_sizes(None, judge, sizes)
+    if reference != LEADER:
+        denominator.parse(reference, "--reference")
+        settings.measurement.denominator = config.Denominator(reference, reference, reference)
+    return settings, rung
+
+
 def _study(
+    settings: config.Judge,
+    rung: config.Sizes,
+    goal: Goal,
     kernels: str,
-    named: list[str],
-    beside: bool,
-    pairs: int,
-    sizes: str,
-    judge: str,
+    reference: str,
     cores: str,
     out: Path | None,
 ) -> Study:
     """The study these options describe, opened or continued."""
-    from experiments import compose
     from hpcagent_bench import seal
     from hpcagent_bench.calibration.store import Store, machine_facts
-    from hpcagent_bench.calibration.study import BUSY, QUIET, Goal, Study, calibration_stamps, eligible
+    from hpcagent_bench.calibration.study import Study, eligible
     from hpcagent_bench.cluster.serve import timed_cores
     from hpcagent_bench.harness.context import GradingContext
     from hpcagent_bench.harness.seeds import fresh_seeds
 
-    settings, rung = compose.judge_and_sizes(None, judge, sizes)
-    goal = Goal(calibration_stamps(named), (QUIET, BUSY) if beside else (QUIET,), pairs)
+    timed = timed_cores(core_list(cores), settings.measurement.pin_threads)
+    if settings.grading.seal:
+        seal.require_user_namespaces()
     chosen, left = eligible(kernels, settings)
     if left:
         print(f"{len(left)} kernels left out: {next(iter(left.values()))}", file=sys.stderr)
-    if settings.grading.seal:
-        seal.require_user_namespaces()
-    timed = timed_cores(core_list(cores), settings.measurement.pin_threads)
-    facts = machine_facts(settings, rung, timed)
+    facts = {**machine_facts(settings, rung, timed), "reference": reference}
     store = Store.open(out or paths.runs_root() / "calibrate", facts)
     context = GradingContext(settings, rung, timed, fresh_seeds())
     return Study(context, store, chosen, goal, facts=facts)

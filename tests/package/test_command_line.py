@@ -13,6 +13,7 @@ from hpcagent_bench import cli
 
 VERBS = [
     "",
+    "calibrate",
     "serve",
     "status",
     "seeds",
