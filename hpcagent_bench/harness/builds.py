@@ -191,7 +191,7 @@ def start_sanitized(grading: Grading) -> Child:
         stack_mb=context.settings.limits.thread_stack_mb,
         sealed=context.settings.grading.seal,
         pool=context.pool,
-        sanitized=grading.submission.family,
+        sanitized=True,
     )
 
 
