@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus import spec
+from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import anticheat, builds, grade_under, scoring
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.seeds import GradingSeeds
@@ -64,6 +65,11 @@ def judge(cores: tuple[int, ...] = (0,)) -> Iterator[GradingContext]:
 def submit(context: GradingContext, source: str, language: str = "c", **more: object) -> scoring.Verdict:
     """The final grade of a source."""
     return grade_under.submit_grade(context, submission(source, language, **more))
+
+
+def grading_of(context: GradingContext, kernel: Kernel, folder: Path = Path("/nowhere")) -> Grading:
+    """A final grade of an empty submission, for what asks no candidate."""
+    return Grading(context, Submission(kernel, "c", ""), grade_under.final_settings(context, kernel), folder)
 
 
 @contextmanager
