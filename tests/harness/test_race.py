@@ -1,5 +1,6 @@
 """The best-of race with real children: both references are C programs of the test's own."""
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,13 +59,21 @@ def context() -> Iterator[GradingContext]:
     made.close()
 
 
-def race(context: GradingContext, folder: Path, c: str, numba: str) -> InputResult:
+def race(
+    context: GradingContext, folder: Path, *, stamp: str = "mw4x5", autopar: str = "", **bodies: str
+) -> InputResult:
+    """One input raced under a protocol; bodies of the references by kind."""
     assert isinstance(context.references, Programs)
     folder.mkdir(exist_ok=True)
-    context.references.prepare(folder, {"c": c, "numba": numba})
-    cell = metric.timed_cells_for(KERNEL, context.sizes, context.settings, protocols.FINAL)[0]
-    seeds = grading.input_seeds(context, KERNEL, cell, 5, protocols.FINAL)
-    return InputMeasurement(context, KERNEL, cell, protocols.FINAL, None).run(seeds)
+    context.references.prepare(folder, {**bodies, "c-autopar": autopar})
+    protocol = protocols.get(stamp)
+    cell = metric.timed_cells_for(KERNEL, context.sizes, context.settings, protocol)[0]
+    seeds = grading.input_seeds(context, KERNEL, cell, 5, protocol)
+    return InputMeasurement(context, KERNEL, cell, protocol, None).run(seeds)
+
+
+def name_denominator(context: GradingContext, name: str) -> None:
+    context.settings.measurement.denominator.loop_level_reasoning = name
 
 
 def test_slow_c_is_cut_after_one_retry_and_numba_answers(context: GradingContext, tmp_path: Path) -> None:
@@ -116,3 +125,89 @@ def test_complete_race_waits_for_the_slow_one(context: GradingContext, tmp_path:
     found = race(context, tmp_path, c=LOOP + "usleep(150000);\n", numba=LOOP).race
     assert found is not None
     assert (found.cuts, len(found.times["c"])) == ({}, 5)
+
+
+def test_cut_reference_of_a_process_sampled_race_starts_no_further_process_of_its_own(
+    context: GradingContext, tmp_path: Path
+) -> None:
+    """Five processes wait ready; the first is cut in its timed run, then the retry in a sixth."""
+    found = race(context, tmp_path, stamp="mwp4x5", c=LOOP + "usleep(300000);\n", numba=LOOP).race
+    assert found is not None
+    assert (found.winner, found.cuts, len(found.baseline)) == ("numba", {"c": 100_000_000}, 5)
+    assert isinstance(context.references, Programs)
+    assert (context.references.started.count("c"), context.references.started.count("numba")) == (6, 5)
+
+
+def test_process_sampled_race_times_one_call_a_process(context: GradingContext, tmp_path: Path) -> None:
+    """A second call of a process is slow, a third would be slower: only second ones are timed."""
+    body = LOOP + "static int done; done++; usleep(done == 2 ? 2000 : done > 2 ? 500000 : 0);\n"
+    found = race(context, tmp_path, stamp="mwp4x5", c=body, numba=LOOP + "usleep(90000);\n").race
+    assert found is not None
+    assert found.winner == "c"
+    assert all(2_000_000 <= ns < 90_000_000 for ns in found.baseline)
+    assert found.cold["c"] < 2_000_000
+
+
+def test_lost_third_kind_is_disclosed(context: GradingContext, tmp_path: Path) -> None:
+    name_denominator(context, "best-of(numba,c,c-autopar)")
+    found = race(context, tmp_path, c=LOOP, numba=LOOP, autopar="abort();\n").race
+    assert found is not None
+    assert sorted(found.times) == ["c", "numba"]
+    assert "SIGABRT" in found.lost["c-autopar"]
+
+
+def test_third_kind_wins_where_it_is_fastest_and_gives_no_answers(
+    context: GradingContext, tmp_path: Path
+) -> None:
+    name_denominator(context, "best-of(numba,c,c-autopar)")
+    slow = LOOP + "usleep(20000);\n"
+    found = race(context, tmp_path, c=slow, numba=slow, autopar="").race  # computes nothing
+    assert found is not None
+    assert found.winner == "c-autopar"
+
+
+def test_lost_oracle_that_does_not_race_is_replaced(context: GradingContext, tmp_path: Path) -> None:
+    name_denominator(context, "c-autopar")
+    found = race(context, tmp_path, c="abort();\n", numba=LOOP, autopar=LOOP).race
+    assert found is not None
+    assert (found.winner, sorted(found.lost)) == ("c-autopar", ["c"])
+    with pytest.raises(JudgeFault, match=r"no reference of tsvc_2_vtvtv can answer: .*SIGABRT"):
+        race(context, tmp_path / "none", c="abort();\n", numba="abort();\n", autopar=LOOP)
+
+
+def test_only_reference_of_the_denominator_lost_is_the_judges_fault(
+    context: GradingContext, tmp_path: Path
+) -> None:
+    name_denominator(context, "numba")
+    with pytest.raises(JudgeFault, match="no reference of tsvc_2_vtvtv is left to time"):
+        race(context, tmp_path, c=LOOP, numba="abort();\n")
+
+
+def test_cut_is_remembered_in_the_process_and_spares_the_loser(
+    context: GradingContext, tmp_path: Path
+) -> None:
+    slow = LOOP + "usleep(300000);\n"
+    first = race(context, tmp_path / "first", c=slow, numba=LOOP).race
+    again = race(context, tmp_path / "again", c=slow, numba=LOOP).race
+    assert first is not None
+    assert again is not None
+    assert again.cuts == first.cuts == {"c": 100_000_000}
+    assert isinstance(context.references, Programs)
+    assert context.references.started == ["numba"]
+
+
+def test_oracle_of_scientific_computing_is_the_leader(context: GradingContext) -> None:
+    kernel = dataclasses.replace(KERNEL, track="scientific_computing")
+    for oracle, leads in (("auto", "numba"), ("c", "c")):
+        context.settings.service.oracle = oracle
+        cell = metric.timed_cells_for(kernel, context.sizes, context.settings, protocols.FINAL)[0]
+        racing = InputMeasurement(context, kernel, cell, protocols.FINAL, None).race
+        assert racing._oracle_kinds()[0] == leads
+    context.settings.service.oracle = "auto"
+    context.memory.winners[(kernel.name, cell.preset, "float64")] = "c"
+    assert InputMeasurement(context, kernel, cell, protocols.FINAL, None).race._oracle_kinds() == [
+        "c",
+        "numba",
+    ]
+    plain = InputMeasurement(context, KERNEL, cell, protocols.FINAL, None).race
+    assert plain._oracle_kinds() == ["c", "numba"]
