@@ -28,6 +28,9 @@ _SANITIZED = (
     *("-O1", "-g1", "-march=native", "-fno-omit-frame-pointer"),
     *("-fsanitize=address,undefined", "-fsanitize-recover=undefined", "-fno-sanitize=vptr"),
 )
+_NULL_ARGUMENTS = (
+    "-fno-sanitize=null",
+)  # Fortran knows no null argument, a call without workspace hands one
 _RUNNER = ("-ffp-contract=off",)  # what the judge computes itself is the same on every machine
 _LIBRARIES = ("-lm",)
 
@@ -93,6 +96,7 @@ def compile_command(
         compiler,
         entry.standards[family],
         *(_SANITIZED if purpose == "sanitized" else _OPTIMISE),
+        *(_NULL_ARGUMENTS if purpose == "sanitized" and language == "fortran" else ()),
         *_openmp(compiler, family),
         *(_RUNNER if purpose == "runner" else _SEMANTICS),
         *_WARN,
