@@ -10,7 +10,7 @@ from typing import Any
 
 from hpcagent_bench import protocols
 from hpcagent_bench.calibration import nominal, spread
-from hpcagent_bench.calibration.store import Done, Pair
+from hpcagent_bench.calibration.store import Done
 from hpcagent_bench.stats import summary
 
 UNSTABLE_SHARE = 0.1
@@ -22,7 +22,7 @@ class Finding:
     """One protocol in one condition. Spreads are standard deviations of log time, as fractions.
 
     ``false`` counts inputs credited, faster or slower, which a user would take for real: suspect ones are
-    credited 1 and counted apart. ``ratio`` is the geometric mean of the plain ratios. ``within``, ``between``
+    credited 1 and counted apart, by reason. ``ratio`` is the geometric mean of the plain ratios. ``within``, ``between``
     and ``draws`` need several runs a process, ``run`` is one run's whole spread from its twin on the same
     draw. ``smallest`` is the smallest ratio a task of this protocol tells from 1.
     """
@@ -34,7 +34,7 @@ class Finding:
     false: nominal.Rate
     faster: int
     slower: int
-    suspect: int
+    suspect: Mapping[str, int]
     unmeasured: int
     faults: tuple[str, ...]
     ratio: summary.Geomean | None
@@ -115,7 +115,7 @@ def finding(stamp: str, condition: str, done: Sequence[Done]) -> Finding:
         false=nominal.rate(len(credited), len(measured), expected),
         faster=sum(pair.ratio > 1 for pair in credited),
         slower=sum(pair.ratio < 1 for pair in credited),
-        suspect=sum(bool(pair.suspect) for pair in measured),
+        suspect=Counter(pair.suspect for pair in measured if pair.suspect),
         unmeasured=len(every) - len(measured),
         faults=tuple(f"{step.step.kernel}: {step.fault}" for step in done if step.fault),
         ratio=summary.geomean_ci([pair.ratio for pair in measured]),
@@ -144,8 +144,14 @@ def report(
     causes: Counter[str] = Counter()
     for look in looks:
         causes.update(_causes(look))
-    notes = list(dict.fromkeys(str(look["note"]) for look in looks if look.get("note")))
+    notes = list(dict.fromkeys(_note(look) for look in looks if look.get("note")))
     return Report(facts, tuple(findings), len(looks), causes, tuple(notes[-3:]))
+
+
+def _note(look: Mapping[str, Any]) -> str:
+    """What was out of bounds in a look, and who was busy then."""
+    who = ", ".join(look.get("neighbours", ()))
+    return f"{look['note']} ({who})" if who else str(look["note"])
 
 
 def _causes(look: Mapping[str, Any]) -> set[str]:
@@ -155,8 +161,3 @@ def _causes(look: Mapping[str, Any]) -> set[str]:
     if governor not in (None, "performance"):
         found.add(f"governor {governor}")
     return found
-
-
-def suspicions(pairs: Iterable[Pair]) -> Counter[str]:
-    """Why honest inputs were called suspect, counted."""
-    return Counter(pair.suspect for pair in pairs if pair.suspect)

@@ -122,11 +122,11 @@ class NodeWatch:
 
     @property
     def note(self) -> str:
-        """What the last look found out of bounds, in one line; empty when nothing."""
-        if not self.exceeded:
-            return ""
-        who = f" ({', '.join(self.neighbours)})" if self.neighbours else ""
-        return f"node {'; '.join(map(str, self.exceeded))}{who}"
+        """What the last look found out of bounds, in one line; empty when nothing.
+
+        It goes onto grades, which agents read: it names no process.
+        """
+        return f"node {'; '.join(map(str, self.exceeded))}" if self.exceeded else ""
 
     @property
     def peak_gbps(self) -> float:
@@ -152,6 +152,7 @@ class NodeWatch:
             **dataclasses.asdict(self.last),
             "causes": sorted({excess.cause for excess in self.exceeded}),
             "note": self.note,
+            "neighbours": list(self.neighbours),
         }
 
     def _look_until_fine(self, bounds: config.Measurement) -> None:

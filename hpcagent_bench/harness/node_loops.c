@@ -65,7 +65,7 @@ void node_reference(int64_t steps, uint64_t *words, int64_t count, int64_t runs,
 double node_peak(uint64_t *words, int64_t count, int64_t bursts) {
     const double bytes = (double)count * sizeof(uint64_t);
     /* several passes a burst where one is too short for the clock */
-    const int64_t passes = count < 32768 ? 32768 / count : 1;
+    const int64_t passes = count < 131072 ? 131072 / count : 1;
     double best = 0;
     for (int64_t burst = 0; burst < bursts; burst++) {
         for (int kind = 0; kind < 3; kind++) {

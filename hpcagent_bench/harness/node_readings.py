@@ -128,7 +128,7 @@ class Machine:
         return tuple(sorted(every - set(self.cores)))
 
     def read(self) -> Readings:
-        """One look: counters before and after about a quarter of a second of the reference."""
+        """One look: counters before and after about a tenth of a second of the reference."""
         before = ticks(self.proc)
         times = node_loops.time_cores(self.cores)
         after = ticks(self.proc)

@@ -1,7 +1,8 @@
-"""An A/A study as people read it: one table, then in words what it means here."""
+"""An A/A study as people read it: two tables, then in words what they mean here."""
 
 from __future__ import annotations
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -11,61 +12,53 @@ DASH = "-"
 
 
 def print_report(found: Report, console: Console) -> None:
-    """The table and the sentences under it."""
-    console.print(table(found))
+    """Two tables, and the sentences under them."""
+    facts = found.facts
+    cores = ",".join(map(str, facts["cores"]))
+    console.print(
+        f"A/A on {facts['node']}, {facts['cpu']}, core {cores}, sizes {facts['sizes']}", markup=False
+    )
+    console.print(rates(found))
+    console.print(noise(found))
     for line in sentences(found):
-        console.print(line, highlight=False, markup=False)
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def table(found: Report) -> Table:
-    """One row a protocol and condition."""
-    grid = Table(title=_title(found), caption=_caption(found), title_justify="left", caption_justify="left")
-    grid.add_column("protocol")
-    grid.add_column("condition")
-    for name in (
-        "inputs",
-        "false credits",
-        "rate, 95 %",
-        "nominal",
-        "ratio, 95 %",
-        "within",
-        "between",
-        "run",
-        "smallest",
-    ):
-        grid.add_column(name, justify="right")
+def rates(found: Report) -> Table:
+    """How often identical code was credited, one row a protocol and condition."""
+    grid = _grid("inputs", "credited", "faster + slower", "rate, 95 %", "nominal")
     for row in found.findings:
-        grid.add_row(row.final, row.condition, *_cells(row))
+        rate = row.false
+        shown = f"{rate.share:.1%} [{rate.low:.1%}, {rate.high:.1%}]" if rate.of else DASH
+        split = f"{row.faster} + {row.slower}"
+        grid.add_row(_name(row), str(rate.of), str(rate.count), split, shown, f"{rate.nominal:.1%}")
     return grid
 
 
-def _title(found: Report) -> str:
-    facts = found.facts
-    cores = ",".join(map(str, facts["cores"]))
-    return f"A/A on {facts['node']} ({facts['cpu']}), core {cores}, sizes {facts['sizes']}"
-
-
-def _caption(found: Report) -> str:
-    return (
-        "false credits: inputs of identical code credited (faster + slower). within, between: spread of "
-        "log time of runs in one process and between processes; run: both together. smallest: the ratio "
-        "that a task of this protocol tells from 1 in four of five cases."
+def noise(found: Report) -> Table:
+    """Bias and spread, one row a protocol and condition."""
+    grid = _grid("ratio, 95 %", "within", "between", "run", "tells")
+    grid.caption = (
+        "within, between: spread of log time of runs in one process, and between processes; run: both "
+        "together; tells: the smallest ratio that a task tells from 1 in four of five cases"
     )
+    for row in found.findings:
+        spreads = map(_percent, (row.within, row.between, row.run))
+        smallest = DASH if row.smallest is None else f"{row.smallest:.3f}"
+        grid.add_row(_name(row), _ratio(row), *spreads, smallest)
+    return grid
 
 
-def _cells(row: Finding) -> list[str]:
-    rate = row.false
-    return [
-        str(row.inputs),
-        f"{rate.count} ({row.faster} + {row.slower})",
-        f"{rate.share:.1%} [{rate.low:.1%}, {rate.high:.1%}]" if rate.of else DASH,
-        f"{rate.nominal:.1%}",
-        _ratio(row),
-        _percent(row.within),
-        _percent(row.between),
-        _percent(row.run),
-        DASH if row.smallest is None else f"{row.smallest:.3f}",
-    ]
+def _grid(*columns: str) -> Table:
+    grid = Table(caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    grid.add_column("protocol", no_wrap=True)
+    for name in columns:
+        grid.add_column(name, justify="right", no_wrap=True)
+    return grid
+
+
+def _name(row: Finding) -> str:
+    return f"{row.final} {row.condition}"
 
 
 def _ratio(row: Finding) -> str:
@@ -92,11 +85,11 @@ def sentences(found: Report) -> list[str]:
         if lost:
             lines.append(f"{' and '.join(lost)} credit{'s' * (len(lost) == 1)} more than nominal, {beside}")
     for row in found.findings:
-        if row.suspect:
-            lines.append(f"{row.final} {row.condition}: {row.suspect} honest inputs were called suspect")
+        for why, count in row.suspect.items():
+            lines.append(f"{_name(row)}: {count} honest inputs were called suspect: {why}")
         if row.unmeasured:
-            lines.append(f"{row.final} {row.condition}: {row.unmeasured} inputs could not be measured")
-        lines += [f"{row.final} {row.condition}: {fault}" for fault in row.faults[:3]]
+            lines.append(f"{_name(row)}: {row.unmeasured} inputs could not be measured")
+        lines += [f"{_name(row)}: {fault}" for fault in row.faults[:3]]
     if found.unstable:
         lines.append(f"unstable machine: {'; '.join(found.unstable)}")
         lines += [f"  {note}" for note in found.notes]
