@@ -28,9 +28,7 @@ _SANITIZED = (
     *("-O1", "-g1", "-march=native", "-fno-omit-frame-pointer"),
     *("-fsanitize=address,undefined", "-fsanitize-recover=undefined", "-fno-sanitize=vptr"),
 )
-_NULL_ARGUMENTS = (
-    "-fno-sanitize=null",
-)  # Fortran knows no null argument, a call without workspace hands one
+_NULL_ARGUMENTS = ("-fno-sanitize=null",)  # Fortran knows none; a call without workspace hands one
 _RUNNER = ("-ffp-contract=off",)  # what the judge computes itself is the same on every machine
 _LIBRARIES = ("-lm",)
 
