@@ -31,9 +31,10 @@ def filtered(log: str, source: str) -> str:
     """``log`` with every message about another file than ``source`` dropped, with the lines it quotes.
 
     Folders are cut off the paths that remain: neither the judge's places nor its files can be read from it.
+    A last line says that something was left out.
     """
     kept: list[str] = []
-    about_source = True
+    about_source, dropped = True, False
     for line in log.splitlines():
         tool = _LINKER.match(line) or _DRIVER.match(line)
         if tool and not line.startswith(source):
@@ -45,5 +46,8 @@ def filtered(log: str, source: str) -> str:
             about_source = mentioned
         if about_source:
             kept.append(_PATH.sub("", line) if mentioned is not None else line)
+        dropped = dropped or not about_source
+    if dropped:
+        kept.append(f"{source}: error or warning in another file, which is not shown")
     text = "\n".join(kept)
     return text if len(text) <= LOG_MAX else text[:LOG_MAX] + "\n[the rest of the log is left out]"

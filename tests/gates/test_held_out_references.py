@@ -1,7 +1,6 @@
 """The judge's own references pass every held-out case, within the bands a submission is compared by.
 
-A few kernels of each track, other ones each time a manifest changes its name; ``hpcagent-bench kernels check``
-looks at all of them on small sizes.
+A few kernels spread over the corpus; ``hpcagent-bench kernels check`` looks at all of them on small sizes.
 """
 
 from __future__ import annotations

@@ -109,6 +109,7 @@ def test_the_filter_keeps_what_is_about_the_source() -> None:
         "    3 | own line",
         "ld: object: in function `f': k.cpp:(.text+0x5): undefined reference to `g'",
         "ld: error: ld returned 1 exit status",
+        "k.cpp: error or warning in another file, which is not shown",
     ]
 
 
