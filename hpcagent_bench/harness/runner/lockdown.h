@@ -23,6 +23,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #define HB_ARCH AUDIT_ARCH_X86_64
@@ -195,13 +196,17 @@ static struct sock_filter hb_compiler_filter[] = {
 
 #define HB_INSTALL(filter) hb_install(filter, sizeof filter / sizeof filter[0])
 
-/* 0, or -1 with errno when the kernel has no system-call filter. Call it while there is one thread. */
+/* Filter every thread there is, those that libraries started when they were loaded included. 0, or -1 with errno when
+ * the kernel has no system-call filter. */
 static inline int hb_install(struct sock_filter *filter, size_t length)
 {
     struct sock_fprog program = {.len = (unsigned short)length, .filter = filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -1;
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    long done = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    if (done > 0)
+        errno = EBUSY; /* this thread has a filter of its own */
+    return done == 0 ? 0 : -1;
 }
 
 static inline int hb_lockdown(void)

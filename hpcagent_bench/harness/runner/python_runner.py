@@ -19,6 +19,7 @@ import socket
 import struct
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -177,13 +178,21 @@ def serve(control: socket.socket, argv: list[str]) -> None:
         runner.run()
 
 
+def describe(error: BaseException, module: str) -> str:
+    """An exception in one line, with the line of the module it came through last."""
+    lines = [n for frame, n in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == module]
+    if isinstance(error, SyntaxError) and error.filename == module:
+        return f"SyntaxError: {error.msg} (line {error.lineno})"
+    return f"{type(error).__name__}: {error}" + (f" (line {lines[-1]})" if lines else "")
+
+
 def main(argv: list[str]) -> int:
     """Serve calls; whatever goes wrong in Python is told in one FAIL frame."""
     control = socket.socket(fileno=int(argv[1]))
     try:
         serve(control, argv[2:])
     except BaseException as error:
-        text = f"{type(error).__name__}: {error}"
+        text = describe(error, argv[3])
         control.send(struct.pack("=II", FAIL, 0) + text.encode(errors="replace")[:1000])
         os._exit(3)
     return 0
