@@ -22,9 +22,9 @@ class Finding:
     """One protocol in one condition. Spreads are standard deviations of log time, as fractions.
 
     ``false`` counts inputs credited, faster or slower, which a user would take for real: suspect ones are
-    credited 1 and counted apart, by reason. ``ratio`` is the geometric mean of the plain ratios. ``within``, ``between``
-    and ``draws`` need several runs a process, ``run`` is one run's whole spread from its twin on the same
-    draw. ``smallest`` is the smallest ratio a task of this protocol tells from 1.
+    credited 1 and counted apart, by reason. ``ratio`` is the geometric mean of the plain ratios. ``within``,
+    ``between`` and ``draws`` need several runs a process, ``run`` is one run's whole spread from its twin on
+    the same draw. ``smallest`` is the smallest ratio a task of this protocol tells from 1.
     """
 
     stamp: str

@@ -28,7 +28,7 @@ RUNS = 24
 """Runs of one reading; the even ones are one side and the odd ones the other."""
 
 PEAK_WORDS = tuple(2**k for k in (10, 11, 12, 14, 16))
-"""Blocks in which the peak is looked for: 8 to 512 KiB, the first two caches of any core; memory is slower."""
+"""Blocks in which the peak is looked for: 8 to 512 KiB, a core's first two caches; memory is slower."""
 PEAK_BURSTS = 24
 
 _SOURCE = Path(__file__).resolve().parent / "node_loops.c"
@@ -52,7 +52,12 @@ def _library() -> ctypes.CDLL:
         return flags.compile_command("c", _SOURCE, output, purpose="runner")
 
     argv = command(Path("node.so"))
-    parts = [tool_cache.compiler_version(argv[0]), tool_cache.cpu_model(), *argv, _SOURCE.read_bytes()]
+    parts: list[str | bytes] = [
+        tool_cache.compiler_version(argv[0]),
+        tool_cache.cpu_model(),
+        *argv,
+        _SOURCE.read_bytes(),
+    ]
     path = tool_cache.cached(
         "node-loops", tool_cache.digest(parts), "node.so", lambda side: _build(command(side))
     )

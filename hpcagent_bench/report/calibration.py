@@ -26,11 +26,12 @@ def print_report(found: Report, console: Console) -> None:
 
 def rates(found: Report) -> Table:
     """How often identical code was credited, one row a protocol and condition."""
-    grid = _grid("inputs", "credited", "faster + slower", "rate, 95 %", "nominal")
+    grid = _grid("inputs", "credited", "+/-", "rate, 95 %", "nominal")
+    grid.caption = "credited: inputs of identical code taken for faster (+) or slower (-)"
     for row in found.findings:
         rate = row.false
         shown = f"{rate.share:.1%} [{rate.low:.1%}, {rate.high:.1%}]" if rate.of else DASH
-        split = f"{row.faster} + {row.slower}"
+        split = f"{row.faster}/{row.slower}"
         grid.add_row(_name(row), str(rate.of), str(rate.count), split, shown, f"{rate.nominal:.1%}")
     return grid
 
