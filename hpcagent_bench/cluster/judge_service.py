@@ -29,6 +29,7 @@ def create_app(office: Office) -> FastAPI:
         office.desk.close()
 
     app = FastAPI(title="HPCAgent-Bench judge", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.state.office = office
     _error_answers(app)
     routes_about.add(app, office)
     routes_grading.add(app, office)
