@@ -125,6 +125,6 @@ def note(result: InputResult, context: GradingContext) -> str:
 def _cold(result: InputResult) -> str:
     """Fast only once warm: the first calls of its processes gain much less than the timed ones."""
     cold, reduction = result.cold_ratio, result.reduction
-    if cold is None or reduction is None or reduction.ratio < COLD_SHARE * cold:
+    if cold is None or reduction is None or reduction.speedup < max(1.0, COLD_SHARE * cold):
         return ""
     return f"cold ratio {cold:.3g}, warm {reduction.ratio:.3g}"

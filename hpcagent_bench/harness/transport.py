@@ -46,16 +46,20 @@ class Transport:
     def slack_ns(self, runner: Runner, gaps: Mapping[str, Sequence[int]], margin_ns: float) -> float:
         """The widest honest gap of a call through ``runner``.
 
-        The widest of the references' gaps on the same input, or, where that is more, the upper decile of
-        those seen before: a machine busy for a while delays some calls of an input and not others. Plus a
-        margin. ``gaps`` are this input's, by reference kind.
+        The second widest of the references' gaps on the same input (the widest may be a preempted call's),
+        or, where that is more, the upper decile of those seen before: a machine busy for a while delays some
+        calls of an input and not others. Plus a margin. ``gaps`` are this input's, by reference kind.
         """
         same = [gap for kind, seen in gaps.items() if runner_of(kind) == runner for gap in seen]
         other = [gap for kind, seen in gaps.items() if runner_of(kind) != runner for gap in seen]
         before = self.recent.get(runner, ())
-        bounds: list[float] = [max(same, default=0)]
+        bounds: list[float] = [_second_widest(same)]
         if len(before) >= ENOUGH:
             bounds.append(statistics.quantiles(before, n=10)[-1])
         elif not same:
-            bounds += [UNKNOWN_NS, max(other, default=0)]
+            bounds += [UNKNOWN_NS, _second_widest(other)]
         return max(bounds) + margin_ns
+
+
+def _second_widest(gaps: Sequence[int]) -> int:
+    return sorted(gaps)[-2] if len(gaps) > 1 else max(gaps, default=0)
