@@ -67,6 +67,8 @@ class Verdict:
     """Why the whole grade is suspect although it passed every gate, or empty."""
     phases: dict[str, float] = field(default_factory=dict)
     """Seconds the grade spent in each phase (phases.PHASES)."""
+    gate: str = ""
+    """The gate that rejected the submission, or empty."""
 
     @property
     def correct(self) -> bool:
@@ -136,6 +138,7 @@ def score(
         tuple(grading.notes),
         grading.suspicion,
         context.phases.take(),
+        "" if rejection is None else rejection.gate,
     )
 
 
