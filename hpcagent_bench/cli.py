@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hpcagent_bench import cli_calibrate, cli_grade_under, cli_kernels, paths
+from hpcagent_bench import cli_calibrate, cli_grade, cli_grade_under, cli_kernels, paths
 from hpcagent_bench.cli_options import core_list
 from hpcagent_bench.errors import UserError
 
@@ -34,6 +34,7 @@ app.add_typer(owed_app, name="owed")
 app.add_typer(cli_kernels.app, name="kernels")
 app.add_typer(cli_grade_under.app, name="grade-under")
 app.command()(cli_calibrate.calibrate)
+app.command()(cli_grade.grade)
 
 
 @functools.cache

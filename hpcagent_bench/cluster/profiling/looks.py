@@ -50,11 +50,16 @@ def asked(body: wire.ProfileBody, request: Request, context: GradingContext) -> 
         raise Refused(503, f"{body.tool} needs compiled code", cause="not_native")
     if body.tool == "opt-report" and submission.library is not None:
         raise Refused(400, "opt-report needs a source: a library is compiled already")
-    probes = {"linuxperf": perf.missing, "papi": papi.missing}
-    missing = probes[body.tool]() if body.tool in probes else None
+    missing = _missing(body.tool)
     if missing is not None:
         raise Refused(503, f"{body.tool} cannot be used on this host: {missing.words}", cause=missing.cause)
     return Look(body.tool, body.counter_group, threads)
+
+
+def _missing(tool: str) -> perf.Missing | None:
+    if tool == "linuxperf":
+        return perf.missing()
+    return papi.missing() if tool == "papi" else None
 
 
 def run(context: GradingContext, look: Look, request: Request) -> wire.ProfileAnswer:
