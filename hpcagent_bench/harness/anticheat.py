@@ -110,11 +110,13 @@ def _bench(grading: Grading) -> Untimed:
         bench.start_oracle()
         bench.children["held-out"] = start_candidate(grading)
         if grading.rebuilt is not None and grading.rebuilt.ok:
-            one = grading.context.cores[:1]
+            one = grading.context.cores[-1:]  # the oracle, which answers meanwhile, has the first
             for name in ("first", "second"):
                 bench.children[name] = start_candidate(grading, cores=one, build=grading.rebuilt)
         if grading.sanitized is not None and grading.sanitized.ok:
             bench.children["sanitized"] = start_sanitized(grading)
+        for child in bench.children.values():
+            child.clocked = False
     return grading.untimed
 
 

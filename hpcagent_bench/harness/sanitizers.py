@@ -17,7 +17,7 @@ REPORT = "sanitizer: "
 
 def run(grading: Grading, bench: Untimed, child: Child) -> Rejection | None:
     """One sanitized call; its outputs were compared elsewhere, so only what the sanitizers say counts."""
-    with bench.drawn(public_case(grading.context, grading, PRESET)) as drawn:
+    with bench.drawn(public_case(grading.context, grading, PRESET), answered=False) as drawn:
         failure = bench.call(drawn, child)
     undefined = child.sanitizer_notes().splitlines()
     if undefined:

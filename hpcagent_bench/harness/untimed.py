@@ -1,13 +1,15 @@
 """Calls nobody clocks: drawn once for both sides, answered by one oracle, compared (scoring.md 1.2).
 
-Every case runs on the candidate first and on the oracle after it; the draw is shared, and its memory comes
+The oracle answers while the candidate runs, since nothing is timed; the draw is shared, and its memory comes
 from the context's pool. Processes are started together, so that they get ready while inputs are drawn.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -49,13 +51,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A case with its inputs in place, and what a call on it needs."""
+    """A case with its inputs in place, what a call on it needs, and the oracle's answers to come."""
 
     case: Case
     draw: Draw
     scalars: dict[str, int | float]
     tolerances: dict[str, precision.Tolerance]
     workspace_bytes: int
+    expected: list[Future[Arrays]] = field(default_factory=list)
 
 
 def sizes_at(context: GradingContext, kernel: Kernel, preset: str) -> tuple[str, dict[str, int]]:
@@ -89,6 +92,8 @@ class Untimed:
     children: dict[str, Child] = field(default_factory=dict)
     """Candidates' processes by what they are for; ended with the rest."""
     _oracle: tuple[str, Child] | None = field(default=None, repr=False)
+    _asking: ThreadPoolExecutor | None = field(default=None, repr=False)
+    _drawing: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _lost: list[str] = field(default_factory=list, repr=False)
 
     @property
@@ -130,37 +135,49 @@ class Untimed:
         raise JudgeFault(f"no reference of {self.kernel.name} can answer")
 
     @contextlib.contextmanager
-    def drawn(self, case: Case) -> Iterator[Drawn]:
-        """The case's inputs, drawn into memory of the pool."""
+    def drawn(self, case: Case, *, answered: bool = True) -> Iterator[Drawn]:
+        """The case's inputs, drawn into memory of the pool; the oracle begins to answer them."""
         context, kernel = self.context, self.kernel
         inputs, outputs = self._layouts(case)
 
         def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
-            fuzz.fill(
-                kernel,
-                arrays,
-                case.params,
-                value_seed=case.value_seed,
-                structural_seed=case.structural_seed,
-                threads=context.threads,
-                datatype=context.settings.service.datatype,
-                variant=case.variant,
-            )
+            with self._drawing:  # both sides begin with their outputs, and drawing uses every core
+                fuzz.fill(
+                    kernel,
+                    arrays,
+                    case.params,
+                    value_seed=case.value_seed,
+                    structural_seed=case.structural_seed,
+                    threads=context.threads,
+                    datatype=context.settings.service.datatype,
+                    variant=case.variant,
+                )
 
         draw = Draw.allocate(inputs, context.pool, Start(outputs, fill))
         try:
             fill(draw.arrays)
             draw.seal()
             asked = self.grading.workspace_bytes(case.params)
-            yield Drawn(
+            made = Drawn(
                 case,
                 draw,
                 kernel.scalars(case.params),
                 context.tolerances(kernel, case.params),
                 max(asked, kernel.workspace_floor(case.params)),
             )
+            if answered:
+                made.expected.append(self._ask(made))
+            try:
+                yield made
+            finally:
+                wait(made.expected)
         finally:
             draw.close()
+
+    def _ask(self, drawn: Drawn) -> Future[Arrays]:
+        if self._asking is None:
+            self._asking = ThreadPoolExecutor(1, "oracle")
+        return self._asking.submit(self._answers, drawn)
 
     def _layouts(self, case: Case) -> tuple[Layout, Layout]:
         kernel, datatype = self.kernel, self.context.settings.service.datatype
@@ -189,7 +206,10 @@ class Untimed:
         return None
 
     def answers(self, drawn: Drawn) -> Arrays:
-        """The oracle's outputs, valid until its next call. JudgeFault when no reference can answer."""
+        """The oracle's outputs, valid until the next draw. JudgeFault when no reference can answer."""
+        return drawn.expected[0].result()
+
+    def _answers(self, drawn: Drawn) -> Arrays:
         while True:
             if self._oracle is None:
                 self._oracle = self._start_next()
@@ -221,7 +241,7 @@ class Untimed:
         return None
 
     def run(self, case: Case, child: Child) -> Failure | None:
-        """Draw, call, ask the oracle, compare."""
+        """Draw, call, compare with the oracle."""
         with self.drawn(case) as drawn:
             failure = self.call(drawn, child)
             return failure or self.compare(drawn, child.outputs, self.answers(drawn))
@@ -236,6 +256,9 @@ class Untimed:
         for child in self.children.values():
             child.close()
         self.children.clear()
+        if self._asking is not None:
+            self._asking.shutdown()
+            self._asking = None
         self._give_back()
 
 
