@@ -1,4 +1,4 @@
-"""docs/measurement.md says what the code does: settings, tables, numbers and commands are read off the page."""
+"""docs/measurement.md says what the code does: settings, tables, numbers, commands are read off the page."""
 
 from __future__ import annotations
 
