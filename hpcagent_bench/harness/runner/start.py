@@ -152,7 +152,9 @@ def numba(
 
     It alone has the cache of compiled code that outlives a process.
     """
-    module = cached("numba", digest([source]), f"{function}.py", lambda side: _write(side, source))
+    # what numba keeps on disk knows the module by the name the runner gave it
+    key = digest([source, PYTHON_RUNNER.read_bytes()])
+    module = cached("numba", key, f"{function}.py", lambda side: _write(side, source))
     compiled = paths.cache_root() / "numba-compiled"
     compiled.mkdir(parents=True, exist_ok=True)
     env = thread_environment(cores, 8) | numba_threads(cores) | {"NUMBA_CACHE_DIR": str(compiled)}
