@@ -13,6 +13,7 @@ from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault
+from hpcagent_bench.harness.runner.watch import COUNTED
 from hpcagent_bench.harness.schedule import Turn
 
 JUDGE_SIDE = ("seal:", "memory:")
@@ -31,9 +32,10 @@ def gpu_runtime(files: Iterable[str]) -> str:
 class CandidateRuns:
     """What the candidate did on one input so far. Times in ns; ``failed`` names the first failing run.
 
-    ``inside``, ``outside``, ``cpu`` and ``late`` (CPU time used after the answer) hold the timed runs in
+    ``inside``, ``outside``, ``cpu`` and ``late`` (CPU time used before GO and after the answer) hold the timed runs in
     order, ``cold`` the first call of every process. ``fp_modes`` is what it left changed of floating-point
-    modes, ``strayed`` the cores it was found on that it was not granted.
+    modes, ``strayed`` the cores it was found on that it was not granted. ``disturbed`` says that counted CPU
+    time alone speaks against it.
     """
 
     inside: list[int] = field(default_factory=list)
@@ -43,6 +45,7 @@ class CandidateRuns:
     cold: list[int] = field(default_factory=list)
     failed: str = ""
     timed_out: bool = False
+    disturbed: bool = False
     stopped_at_ns: float | None = None
     max_rel_error: float = 0.0
     device_runtime: str = ""
@@ -118,7 +121,7 @@ class CandidateSide:
             self.runs.inside.append(outcome.inside_ns)
             self.runs.outside.append(outcome.outside_ns)
             self.runs.cpu.append(outcome.cpu_ns)
-            self.runs.late.append(outcome.late_cpu_ns)
+            self.runs.late.append(outcome.late_cpu_ns + outcome.load_cpu_ns)
 
     def _fault(self, outcome: Outcome) -> str:
         """How the call itself went wrong, or an empty string; JudgeFault when the judge did."""
@@ -126,6 +129,7 @@ class CandidateSide:
             raise JudgeFault(outcome.detail)
         if outcome.status != "ok":
             self.runs.timed_out = outcome.status == "timeout"
+            self.runs.disturbed = outcome.status == "refused" and outcome.detail.startswith(COUNTED)
             return f"{outcome.status}: {outcome.detail}"
         return f"wrote past the end of {outcome.overrun}" if outcome.overrun else ""
 

@@ -41,8 +41,9 @@ class Outcome:
 
     ``inside_ns`` is read by the child around the call alone, less what calling an empty function takes and
     never below 1; ``outside_ns`` is read by the judge around the exchange. ``cpu_ns`` is CPU time of all the
-    child's threads from GO until they stood and ``late_cpu_ns`` the part of it that came after the answer,
-    both read by the judge. ``fp_modes`` names floating-point modes that the code left changed (they are put
+    child's threads from GO until they stood, ``late_cpu_ns`` the part of it that came after the answer and
+    ``load_cpu_ns`` what they used while this call's draw was handed over (0 for a child's first draw), all
+    read by the judge. ``fp_modes`` names floating-point modes that the code left changed (they are put
     right before the next call), ``overrun`` the array past whose end it wrote.
 
     ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
@@ -57,6 +58,7 @@ class Outcome:
     cpu_ns: int = 0
     detail: str = ""
     late_cpu_ns: int = 0
+    load_cpu_ns: int = 0
     fp_modes: str = ""
     overrun: str = ""
 
@@ -93,6 +95,8 @@ class Child:
         trusted: bool = False,
         load_timeout_s: float = LOAD_TIMEOUT_S,
     ) -> None:
+        self.clocked = True
+        """Whether CPU time outside calls or beyond the cores is refused: only what is timed asks for it."""
         self._process = process
         self._watch = Watch(process, cores)
         self._load_timeout_s = load_timeout_s
@@ -291,10 +295,8 @@ class Child:
         frame = self._encode(
             self._binding, draw.layout, self._outputs, scalars, fresh=fresh, workspace_bytes=workspace_bytes
         )
-        watched = self._loaded and not self._trusted
-        if watched:
-            new = draw.layout.total * bool(fresh & messages.NEW_DRAW)
-            self._watch.before_load(new + self._outputs.total * bool(fresh & messages.NEW_OUTPUTS))
+        if self._loaded:
+            self._watch.before_load(self._watched)
         self._process.thaw()
         self._process.send(frame, descriptors)
         answer = self._process.receive(self._load_timeout_s)
@@ -302,12 +304,19 @@ class Child:
             raise Refused(_said(answer))
         if messages.kind(answer) != messages.READY:
             raise Refused(f"protocol: frame {messages.kind(answer)} where {messages.READY} was due")
-        if watched:
-            self._watch.after_load()
+        if self._loaded:
+            new = draw.layout.total * bool(fresh & messages.NEW_DRAW)
+            new += self._outputs.total * bool(fresh & messages.NEW_OUTPUTS)
+            self._watch.after_load(new if self._watched else None)
         self._load_modes = messages.fp_modes(answer)
         self._loaded = True
         if self._trusted:
             self._release()
+
+    @property
+    def _watched(self) -> bool:
+        """Whether its CPU time outside calls can refuse it."""
+        return self.clocked and not self._trusted
 
     def _memory(self, draw: Draw, start: Start, workspace_bytes: int) -> tuple[int, list[int]]:
         """Begin the outputs; say which memory the child has not mapped yet, as flags and descriptors."""
@@ -349,7 +358,7 @@ class Child:
             raise Refused("protocol: a forged or repeated answer")
         if done.inside_ns > outside:
             raise Refused(f"protocol: says {done.inside_ns} ns of a call that took {outside} ns")
-        if not self._trusted:
+        if self._watched:
             used.check()
         overrun = self._outputs.overrun() if self._outputs is not None else ""
         if overrun:
@@ -360,6 +369,7 @@ class Child:
             outside_ns=outside,
             cpu_ns=used.cpu_ns,
             late_cpu_ns=used.late_cpu_ns,
+            load_cpu_ns=self._watch.load_cpu_ns,
             fp_modes=_modes(self._load_modes, done.fp_modes),
         )
 

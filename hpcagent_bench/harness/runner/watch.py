@@ -11,7 +11,7 @@ from hpcagent_bench.harness.runner import proc
 IDLE_CPU_NS = 1_000_000
 IDLE_CPU_NS_PER_THREAD = 100_000
 """CPU time a child may use outside the clock: receiving a frame, mapping memory, threads falling asleep."""
-MAP_CPU_NS_PER_BYTE = 0.5
+MAP_CPU_NS_PER_BYTE = 0.3
 """The same for each byte of memory it has not mapped before: a fault and a cleared page, at the slowest."""
 LATE_CPU_NS = 1_000_000
 LATE_CPU_NS_PER_THREAD = 100_000
@@ -21,7 +21,11 @@ STANDING_CPU_NS = 200_000
 CORES_SLACK = 0.02
 CORES_SLACK_NS = 200_000
 """How far CPU time may seem to exceed cores × wall: two clocks that run apart."""
+HELPER_CPU_NS = 5_000
+"""CPU time that being stopped, or woken, costs each thread but the first: not counted as computing."""
 COUNTER_LAG_S = 0.01
+COUNTED = ("protocol: computed", "cores: ")
+"""How refusals begin that rest on counted CPU time: an interrupted machine can bring one about."""
 
 
 class Refused(Exception):
@@ -63,29 +67,32 @@ class Watch:
         self._answer_cpu = 0
         self._stood_cpu = 0
         self._loading = (0, 0)
-        self._allowed = (0, 0)
+        self.load_cpu_ns = 0
 
-    def before_load(self, new_bytes: int) -> None:
-        """The child stands since its last call; ``new_bytes`` of memory come with the draw."""
-        pid = self._process.pid
-        self._loading = (proc.background_cpu_ns(pid), proc.cpu_ns(pid))
-        if self._loading[1] - self._stood_cpu > STANDING_CPU_NS:
+    def before_load(self, enforce: bool) -> None:
+        """A draw is about to be handed over; the child stands since its last call."""
+        self._loading = self._used()
+        if enforce and self._loading[1] - self._stood_cpu > STANDING_CPU_NS:
             raise Refused("protocol: computed between calls")
-        idle = IDLE_CPU_NS + IDLE_CPU_NS_PER_THREAD * proc.threads(pid)
-        self._allowed = (idle, idle + int(new_bytes * MAP_CPU_NS_PER_BYTE))
 
-    def after_load(self) -> None:
-        """The draw is handed over; the kernel's counters may lag a tick behind."""
-        if self._worked():
-            time.sleep(COUNTER_LAG_S)
-            if self._worked():
+    def after_load(self, new_bytes: int | None) -> None:
+        """The draw is handed over, with ``new_bytes`` of memory; None enforces nothing."""
+        if new_bytes is not None and self._worked(new_bytes):
+            time.sleep(COUNTER_LAG_S)  # the kernel's counters may lag a tick behind
+            if self._worked(new_bytes):
                 raise Refused("protocol: computed outside the clocked call")
+        self.load_cpu_ns = max(0, self._used()[1] - self._loading[1] - _for_helpers(self._process.pid))
 
-    def _worked(self) -> bool:
-        """Whether helper threads, or all threads, used more than they may since the load began."""
+    def _used(self) -> tuple[int, int]:
+        """CPU time so far of the helper threads and of all."""
         pid = self._process.pid
-        now = (proc.background_cpu_ns(pid), proc.cpu_ns(pid))
-        return any(n - b > a for n, b, a in zip(now, self._loading, self._allowed, strict=True))
+        return proc.background_cpu_ns(pid), proc.cpu_ns(pid)
+
+    def _worked(self, new_bytes: int) -> bool:
+        """Whether helper threads, or all threads, used more than they may since the load began."""
+        idle = IDLE_CPU_NS + IDLE_CPU_NS_PER_THREAD * proc.threads(self._process.pid)
+        allowed = (idle, idle + int(new_bytes * MAP_CPU_NS_PER_BYTE))
+        return any(n - b > a for n, b, a in zip(self._used(), self._loading, allowed, strict=True))
 
     def before_call(self) -> None:
         """GO is about to be sent. The wall clock is read first and last, so that it spans the CPU clock."""
@@ -102,8 +109,12 @@ class Watch:
         wall = time.perf_counter_ns() - self._start_ns
         return Used(
             cpu_ns=max(self._stood_cpu - self._start_cpu, 0),
-            late_cpu_ns=max(self._stood_cpu - self._answer_cpu, 0),
+            late_cpu_ns=max(self._stood_cpu - self._answer_cpu - _for_helpers(self._process.pid), 0),
             wall_ns=wall,
             cores=self._cores,
             threads=proc.threads(self._process.pid),
         )
+
+
+def _for_helpers(pid: int) -> int:
+    return HELPER_CPU_NS * (proc.threads(pid) - 1)
