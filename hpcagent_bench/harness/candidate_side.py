@@ -32,10 +32,10 @@ def gpu_runtime(files: Iterable[str]) -> str:
 class CandidateRuns:
     """What the candidate did on one input so far. Times in ns; ``failed`` names the first failing run.
 
-    ``inside``, ``outside``, ``cpu`` and ``late`` (CPU time used before GO and after the answer) hold the timed runs in
-    order, ``cold`` the first call of every process. ``fp_modes`` is what it left changed of floating-point
-    modes, ``strayed`` the cores it was found on that it was not granted. ``disturbed`` says that counted CPU
-    time alone speaks against it.
+    ``inside``, ``outside``, ``cpu`` and ``late`` (CPU time used just before GO or after the answer) hold the
+    timed runs in order, ``cold`` the first call of every process. ``fp_modes`` is what it left changed of
+    floating-point modes, ``strayed`` the cores it was found on that it was not granted. ``disturbed`` says
+    that counted CPU time alone speaks against it.
     """
 
     inside: list[int] = field(default_factory=list)

@@ -208,7 +208,8 @@ class Race:
         if outcome.status == "ok":
             if timed:
                 self.times.setdefault(kind, []).append(outcome.inside_ns)
-                gap = outcome.outside_ns - outcome.inside_ns + outcome.late_cpu_ns
+                late = outcome.late_cpu_ns + outcome.load_cpu_ns
+                gap = outcome.outside_ns - outcome.inside_ns + late
                 self.gaps.setdefault(kind, []).append(gap)
             else:
                 self._cold_ns.setdefault(kind, outcome.inside_ns)

@@ -283,3 +283,56 @@ def test_every_thread_runtime_is_told_the_granted_cores() -> None:
     assert (told["OMP_WAIT_POLICY"], told["GOMP_SPINCOUNT"], told["KMP_BLOCKTIME"]) == ("passive", "0", "0")
     assert told["OMP_PLACES"] == "{3},{5},{7}"
     assert BINDING.symbol == "axpy_fp64"
+
+
+PATCHED = """#include <dlfcn.h>
+#include <string.h>
+#include <time.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+static volatile double sink;
+static void compute(int us)
+{
+    struct timespec t, u; clock_gettime(CLOCK_MONOTONIC, &t);
+    do { sink += 1; clock_gettime(CLOCK_MONOTONIC, &u); }
+    while ((u.tv_sec - t.tv_sec) * 1e6 + (u.tv_nsec - t.tv_nsec) / 1e3 < us);
+}
+static ssize_t patched(int fd, const void *frame, size_t bytes, int flags)
+{
+    if (*(const uint32_t *)frame == 3) compute(MICROSECONDS);
+    return syscall(SYS_sendto, fd, frame, bytes, flags, 0, 0);
+}
+__attribute__((constructor)) static void first(void)
+{
+    unsigned char jump[12] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
+    void *to = patched, *send = dlsym(RTLD_DEFAULT, "send");
+    memcpy(jump + 2, &to, 8);
+    char *page = (char *)((uintptr_t)send & ~4095L);
+    mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+    memcpy(send, jump, sizeof jump);
+}"""
+"""Puts code of its own in the place of the runner's send: it computes on the draw before the clock starts."""
+
+
+@ON_X86
+def test_the_runner_patched_to_compute_before_the_clock_is_refused() -> None:
+    given = draw()
+    with child(HONEST, PATCHED.replace("MICROSECONDS", "5000")) as running:
+        assert running.call(given, scalars(), timeout_s=10).status == "ok"  # the warm-up
+        outcome = running.call(given, scalars(), timeout_s=10)
+        assert (outcome.status, outcome.detail) == ("refused", "protocol: computed outside the clocked call")
+    given.close()
+
+
+@ON_X86
+def test_what_it_computes_before_the_clock_is_told_however_little() -> None:
+    given = draw()
+    used = {}
+    for us in (0, 500):
+        with child(HONEST, PATCHED.replace("MICROSECONDS", str(us))) as running:
+            outcomes = [running.call(given, scalars(), timeout_s=10) for _ in range(9)]
+        assert {outcome.status for outcome in outcomes} == {"ok"}
+        assert outcomes[0].load_cpu_ns == 0
+        used[us] = [outcome.load_cpu_ns for outcome in outcomes[1:]]
+    assert 0 < min(used[0]) < 450_000 < max(used[500])
+    given.close()
