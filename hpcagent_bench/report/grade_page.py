@@ -85,7 +85,7 @@ def _input(scored: ScoredInput) -> Facts:
         "measured": reduction.ratio if reduction else None,
         "p_value": reduction.p_value if reduction else None,
         "significant": reduction.significant if reduction else None,
-        "credited": scored.ratio,
+        "credited": scored.ratio if reduction else None,
         "stopped_at_ns": result.runs.stopped_at_ns,
         "suspect": scored.suspect,
         "note": scored.note,
@@ -111,7 +111,9 @@ def gates(verdict: Verdict) -> list[dict[str, str]]:
 
 
 def _reached(outcome: str, verdict: Verdict, gate: str) -> str:
-    """A gate that a fault of the judge kept from speaking did not pass."""
+    """What became of a gate that did not reject; one kept silent by a judge's fault has not passed."""
+    if any(note.startswith(f"{gate} not applied") for note in verdict.notes):
+        return "not applied"
     if not verdict.fault:
         return outcome
     return "passed" if gate == "build" and verdict.build is not None and verdict.build.ok else "not decided"
@@ -171,7 +173,7 @@ def _table(inputs: list[Facts]) -> Table:
             baseline,
             _number(row["measured"], ".3f"),
             _number(row["p_value"], ".3g"),
-            f"{row['credited']:.3f}",
+            _number(row["credited"], ".3f"),
             escape(_remark(row)),
         )
     return table
