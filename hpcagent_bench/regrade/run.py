@@ -256,8 +256,12 @@ class _Shard:
 
     def _count(self, outcome: str, final: results_db.Grade) -> str:
         self.report.outcomes[outcome] += 1
+        if outcome == "calibrated":
+            return f"{outcome}, ratio {final.speedup:.3f}"
         if final.credited_speedup is not None:
             return f"{outcome} {final.credited_speedup:.3f}"
+        if outcome == "task":
+            return str(final.reason)
         return f"{outcome}: {final.reason}" if final.reason else outcome
 
 
