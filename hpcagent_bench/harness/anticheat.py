@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -74,7 +75,8 @@ def held_out(grading: Grading) -> Rejection | None:
     grading.context.progress("held-out cases")
     with grading.context.phases.of("held-out"):
         bench = _bench(grading)
-        return sweep(grading, bench, bench.children["held-out"])
+        with bench.candidate("held-out") as child:
+            return sweep(grading, bench, child)
 
 
 def independent_verify(grading: Grading) -> Rejection | None:
@@ -85,8 +87,7 @@ def independent_verify(grading: Grading) -> Rejection | None:
         why = "time limit" if grading.rebuilt.timed_out else _first_error(grading.rebuilt.log)
         return reverify.rejection(f"the fresh rebuild failed: {why}")
     with grading.context.phases.of("re-verify"):
-        bench = _bench(grading)
-        return reverify.verify(grading, bench, bench.children["first"], bench.children["second"])
+        return reverify.verify(grading, _bench(grading))
 
 
 def sanitizer_check(grading: Grading) -> Rejection | None:
@@ -100,7 +101,8 @@ def sanitizer_check(grading: Grading) -> Rejection | None:
         return None
     with grading.context.phases.of("sanitize"):
         bench = _bench(grading)
-        return sanitizers.run(grading, bench, bench.children["sanitized"])
+        with bench.candidate("sanitized") as child:
+            return sanitizers.run(grading, bench, child)
 
 
 def _bench(grading: Grading) -> Untimed:
@@ -120,11 +122,13 @@ def _bench(grading: Grading) -> Untimed:
     return grading.untimed
 
 
+_ERROR = re.compile(r"\b(error|Error):|\bundefined reference\b|does not define")
+
+
 def _first_error(log: str) -> str:
-    for line in log.splitlines():
-        if "error" in line.lower() or "undefined" in line.lower():
-            return line.strip()[:300]
-    return (log.strip().splitlines() or ["the compiler failed"])[-1][:300]
+    """The line of a build log that says best why it failed, at most 300 characters."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()] or ["the compiler failed"]
+    return next((line for line in lines if _ERROR.search(line)), lines[-1])[:300]
 
 
 EVERY_ROLE: frozenset[protocols.Role] = frozenset({"preview", "final", "calibration"})

@@ -36,7 +36,7 @@ def third_case(context: GradingContext, grading: Grading) -> Case:
     return Case(f"a further draw at preset {name}", params, seed, seed)
 
 
-def verify(grading: Grading, bench: Untimed, first: Child, second: Child) -> Rejection | None:
+def verify(grading: Grading, bench: Untimed) -> Rejection | None:
     """Run the rebuild's two processes: both on the public draw, the second on the third seed as well.
 
     Raises JudgeFault where the two compiled references contradict each other.
@@ -45,13 +45,13 @@ def verify(grading: Grading, bench: Untimed, first: Child, second: Child) -> Rej
     assert grading.rebuilt is not None
     if grading.rebuilt.digest != grading.build.digest:
         note(grading, "the fresh rebuild differs in its bytes from the graded build")
-    context = grading.context
-    with bench.drawn(public_case(context, grading)) as drawn:
-        failure = _twice(bench, drawn, first, second) or _both(bench, drawn, first, second)
-    if failure is None:
-        case = third_case(context, grading)
-        if (found := bench.run(case, second)) is not None:
-            failure = f"{case.label}: {found.detail}"
+    with bench.candidate("second") as second:
+        with bench.candidate("first") as first, bench.drawn(public_case(grading.context, grading)) as drawn:
+            failure = _twice(bench, drawn, first, second) or _both(bench, drawn, first, second)
+        if failure is None:
+            case = third_case(grading.context, grading)
+            found = bench.run(case, second)
+            failure = f"{case.label}: {found.detail}" if found else None
     return None if failure is None else rejection(failure)
 
 

@@ -90,7 +90,7 @@ class Untimed:
 
     grading: Grading
     children: dict[str, Child] = field(default_factory=dict)
-    """Candidates' processes by what they are for; ended with the rest."""
+    """Candidates' processes that wait, by what they are for."""
     _oracle: tuple[str, Child] | None = field(default=None, repr=False)
     _asking: ThreadPoolExecutor | None = field(default=None, repr=False)
     _drawing: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -250,6 +250,15 @@ class Untimed:
         if self._oracle is not None:
             self.context.references.discard(self._oracle[1])
             self._oracle = None
+
+    @contextlib.contextmanager
+    def candidate(self, name: str) -> Iterator[Child]:
+        """A candidate's process started earlier; it ends with the block, and its memory with it."""
+        child = self.children.pop(name)
+        try:
+            yield child
+        finally:
+            child.close()
 
     def close(self) -> None:
         """End the candidates' processes and give the oracle's back."""
