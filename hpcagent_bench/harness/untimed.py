@@ -94,7 +94,7 @@ class Untimed:
     _oracle: tuple[str, Child] | None = field(default=None, repr=False)
     _asking: ThreadPoolExecutor | None = field(default=None, repr=False)
     _drawing: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _lost: list[str] = field(default_factory=list, repr=False)
+    _lost: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def context(self) -> GradingContext:
@@ -130,9 +130,9 @@ class Untimed:
                 continue
             try:
                 return kind, self.context.references.start(self.kernel, kind, self.family)
-            except JudgeFault:
-                self._lost.append(kind)
-        raise JudgeFault(f"no reference of {self.kernel.name} can answer")
+            except JudgeFault as fault:
+                self._lost[kind] = str(fault)
+        raise JudgeFault(f"no reference of {self.kernel.name} can answer: {self._lost}")
 
     @contextlib.contextmanager
     def drawn(self, case: Case, *, answered: bool = True) -> Iterator[Drawn]:
@@ -220,7 +220,7 @@ class Untimed:
             )
             if outcome.status == "ok":
                 return child.outputs
-            self._lost.append(kind)
+            self._lost[kind] = f"{outcome.status}: {outcome.detail}"
             self._give_back()
 
     @property
