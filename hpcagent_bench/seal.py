@@ -169,11 +169,12 @@ def grader(
     """Prefix for a process that runs code under grading; the program becomes process 1 of its namespace.
 
     There is no /proc (but for sanitizers, ``proc``), no /sys and no network; /tmp and /dev/shm are private
-    and small. Further namespaces are refused by the runner's system-call filter. ``info_fd`` receives
+    and small. ``info_fd`` receives
     bubblewrap's JSON with ``child-pid``, the process' number on the host.
     """
     argv = [
         *_isolation(),
+        *_forbid_nested(),
         "--as-pid-1",
         *_system(SYSTEM, LOADER),
         "--dev",

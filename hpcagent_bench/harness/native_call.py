@@ -369,7 +369,7 @@ class Child:
             outside_ns=outside,
             cpu_ns=used.cpu_ns,
             late_cpu_ns=used.late_cpu_ns,
-            load_cpu_ns=self._watch.load_cpu_ns,
+            load_cpu_ns=used.load_cpu_ns,
             fp_modes=_modes(self._load_modes, done.fp_modes),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +22,11 @@ def own_cache(session_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def children() -> set[int]:
     """Processes whose parent is this one."""
-    tasks = Path("/proc/self/task").iterdir()
-    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # a thread that has just ended
+            found.update(map(int, (task / "children").read_text().split()))
+    return found
 
 
 def open_descriptors() -> int:

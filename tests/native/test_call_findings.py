@@ -189,7 +189,7 @@ def test_affinity_undone_is_told_by_cpu_time() -> None:
 
 def test_cpu_time_over_cores_and_wall_by_numbers() -> None:
     def used(cpu_ms: float, cores: int) -> Used:
-        return Used(int(cpu_ms * 1e6), 0, wall_ns=100_000_000, cores=cores, threads=1)
+        return Used(int(cpu_ms * 1e6), 0, 0, wall_ns=100_000_000, cores=cores, threads=1)
 
     used(101, 1).check()
     used(203, 2).check()

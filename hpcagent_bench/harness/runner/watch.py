@@ -38,10 +38,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Used:
-    """What one call used: ``cpu_ns`` until the child stood, ``late_cpu_ns`` of it after the answer."""
+    """What one call used: ``cpu_ns`` from GO until the child stood, ``late_cpu_ns`` of it after the answer.
+
+    ``load_cpu_ns`` is what it used from being woken until GO, 0 for the draw with which its code is loaded.
+    """
 
     cpu_ns: int
     late_cpu_ns: int
+    load_cpu_ns: int
     wall_ns: int
     cores: int
     threads: int
@@ -67,11 +71,12 @@ class Watch:
         self._answer_cpu = 0
         self._stood_cpu = 0
         self._loading = (0, 0)
-        self.load_cpu_ns = 0
+        self._loaded = False
 
     def before_load(self, enforce: bool) -> None:
         """A draw is about to be handed over; the child stands since its last call."""
         self._loading = self._used()
+        self._loaded = True
         if enforce and self._loading[1] - self._stood_cpu > STANDING_CPU_NS:
             raise Refused("protocol: computed between calls")
 
@@ -81,7 +86,6 @@ class Watch:
             time.sleep(COUNTER_LAG_S)  # the kernel's counters may lag a tick behind
             if self._worked(new_bytes):
                 raise Refused("protocol: computed outside the clocked call")
-        self.load_cpu_ns = max(0, self._used()[1] - self._loading[1] - _for_helpers(self._process.pid))
 
     def _used(self) -> tuple[int, int]:
         """CPU time so far of the helper threads and of all."""
@@ -107,14 +111,14 @@ class Watch:
         """Every thread stands."""
         self._stood_cpu = proc.cpu_ns(self._process.pid)
         wall = time.perf_counter_ns() - self._start_ns
+        threads = proc.threads(self._process.pid)
+        for_helpers = HELPER_CPU_NS * (threads - 1)
+        loading = self._start_cpu - self._loading[1] if self._loaded else 0
         return Used(
-            cpu_ns=max(self._stood_cpu - self._start_cpu, 0),
-            late_cpu_ns=max(self._stood_cpu - self._answer_cpu - _for_helpers(self._process.pid), 0),
+            cpu_ns=max(0, self._stood_cpu - self._start_cpu),
+            late_cpu_ns=max(0, self._stood_cpu - self._answer_cpu - for_helpers),
+            load_cpu_ns=max(0, loading - for_helpers),
             wall_ns=wall,
             cores=self._cores,
-            threads=proc.threads(self._process.pid),
+            threads=threads,
         )
-
-
-def _for_helpers(pid: int) -> int:
-    return HELPER_CPU_NS * (proc.threads(pid) - 1)
