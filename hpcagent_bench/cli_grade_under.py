@@ -136,13 +136,9 @@ def apply(
 
     Example: hpcagent-bench grade-under apply --into runs/RUN/results.db regrades
     """
-    from hpcagent_bench.errors import did_you_mean
     from hpcagent_bench.regrade import apply as applying
 
-    if on_protocol_change != "new-row" and on_protocol_change != "replace":
-        hint = did_you_mean(on_protocol_change, ("new-row", "replace"))
-        raise UserError(f"--on-protocol-change {on_protocol_change}: not known", hint)
-    done = applying.apply(into, outputs, on_protocol_change)
+    done = applying.apply(into, outputs, applying.protocol_change(on_protocol_change))
     for path, reason in done.skipped:
         print(f"not applied: {path}: {reason}", file=sys.stderr)
     print(json.dumps(done.to_json()) if json_ else done.line())

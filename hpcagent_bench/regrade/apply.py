@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcagent_bench import protocols, results_db
-from hpcagent_bench.errors import UserError
+from hpcagent_bench.errors import UserError, did_you_mean
 from hpcagent_bench.finals import calibrates
 from hpcagent_bench.results_collapse import OnProtocolChange
 from hpcagent_bench.results_merge import EMPTY, MergeReport, merge_file, raise_conflicts
@@ -49,6 +49,14 @@ class Applied:
             "superseded": self.superseded,
             "skipped": [[str(path), reason] for path, reason in self.skipped],
         }
+
+
+def protocol_change(text: str) -> OnProtocolChange:
+    """``--on-protocol-change`` as typed; UserError for another word."""
+    known: dict[str, OnProtocolChange] = {"new-row": "new-row", "replace": "replace"}
+    if text not in known:
+        raise UserError(f"--on-protocol-change {text}: not known", did_you_mean(text, known))
+    return known[text]
 
 
 def output_files(outputs: Iterable[Path]) -> list[Path]:
