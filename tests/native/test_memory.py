@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcagent_bench.harness.memory import Draw, Outputs, Pool, layout_for, pack
+from hpcagent_bench.harness.memory import Draw, Outputs, Pool, Start, layout_for, pack
 from tests.native.native_kernels import BINDING, draw
 
 
@@ -116,3 +116,55 @@ def test_pooled_draw_is_writable_by_nobody_else_even_between_draws() -> None:
         mmap.mmap(os.open(f"/proc/self/fd/{made.fd}", os.O_RDWR), 4096)
     made.arrays["y"][:] = 3
     assert os.pread(made.fd, 8, 0) == (3).to_bytes(8, "little")
+
+
+def test_a_new_block_takes_the_place_of_one_that_is_too_small() -> None:
+    pool = Pool()
+    small = [pool.take("outputs", 10 * 4096) for _ in range(2)]
+    for block in small:
+        pool.give("outputs", block)
+    large = [pool.take("outputs", 100 * 4096) for _ in range(2)]
+    assert [block.fd for block in small] == [-1, -1]
+    for block in large:
+        pool.give("outputs", block)
+    assert pool.take("outputs", 20 * 4096) in large
+    pool.close()
+
+
+def test_slack_of_a_block_is_reserved_and_not_held() -> None:
+    pool = Pool()
+    block = pool.take("outputs", 64 << 20)
+    assert block.total > 64 << 20
+    assert os.fstat(block.fd).st_blocks == 0  # nothing has been written yet
+    block.fill(0, 64 << 20)
+    assert os.fstat(block.fd).st_blocks * 512 == 64 << 20
+    block.close()
+
+
+def test_outputs_have_a_guard_behind_every_array_and_the_workspace() -> None:
+    asked = pack({"y": (512,), "z": (3,)}, {"y": "float64", "z": "int8"})  # y fills its page
+    held = Outputs(asked, workspace_bytes=100)
+    held.begin(Start(asked, lambda arrays: arrays["y"].fill(7)), 100)
+    assert held.layout.offsets == {"y": 0, "z": 2 * 4096}
+    assert held.workspace_offset == 4 * 4096
+    assert held.overrun() == ""
+    for name, at in {"y": 4096, "z": 2 * 4096 + 3, "workspace": 4 * 4096 + 100}.items():
+        before = os.pread(held.fd, 1, at)
+        os.pwrite(held.fd, b"!", at)
+        assert held.overrun() == name
+        os.pwrite(held.fd, before, at)
+        os.pwrite(held.fd, b"!", at - 1)  # the last byte of its own
+    assert held.overrun() == ""
+    held.close()
+
+
+def test_a_workspace_is_zeroed_before_every_call_and_may_shrink() -> None:
+    asked = pack({"y": (1,)}, {"y": "float64"})
+    held = Outputs(asked, workspace_bytes=5000)
+    for nbytes in (5000, 100, 5000):
+        held.begin(Start(asked, lambda arrays: None), nbytes)
+        assert os.pread(held.fd, nbytes, held.workspace_offset) == b"\0" * nbytes
+        assert os.pread(held.fd, 1, held.workspace_offset + nbytes) != b"\0"
+        os.pwrite(held.fd, b"x" * nbytes, held.workspace_offset)
+        assert held.overrun() == ""
+    held.close()
