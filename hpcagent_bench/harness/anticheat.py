@@ -14,7 +14,7 @@ from hpcagent_bench.harness.held_out import sweep
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading, Rejection
 from hpcagent_bench.harness.untimed import Untimed, note
-from hpcagent_bench.toolchain import languages
+from hpcagent_bench.toolchain import flags, languages
 
 __all__ = [
     "GATES",
@@ -51,6 +51,8 @@ def build_gate(grading: Grading) -> Rejection | None:
     with grading.context.phases.of("build"):
         for found in constructs.notes(submission.source, submission.language):
             note(grading, f"source: {found}")
+        if not submission.library and flags.without_openmp(submission.language, submission.family):
+            note(grading, f"the {submission.family} compilers of this host have no OpenMP: built without it")
         try:
             builds.start(grading)
         except UserError as missing:

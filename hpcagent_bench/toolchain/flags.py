@@ -89,13 +89,12 @@ def compile_command(
     before = [item for item in extra if not item.startswith(("-l", "-L"))]
     after = [item for item in extra if item.startswith(("-l", "-L"))]
     complete = shared and purpose in ("submission", "reference")
-    compiler = entry.compiler(family)
     return [
-        compiler,
+        entry.compiler(family),
         entry.standards[family],
         *(_SANITIZED if purpose == "sanitized" else _OPTIMISE),
         *(_NULL_ARGUMENTS if purpose == "sanitized" and language == "fortran" else ()),
-        *_openmp(compiler, family),
+        *(("-fno-openmp",) if without_openmp(language, family) else _OPENMP),
         *(_RUNNER if purpose == "runner" else _SEMANTICS),
         *_WARN,
         *(_SHARED if shared else ()),
@@ -114,9 +113,10 @@ def autopar(threads: int) -> tuple[str, ...]:
     return (f"-ftree-parallelize-loops={threads}",)
 
 
-def _openmp(compiler: str, family: str) -> tuple[str, ...]:
-    """OpenMP, unless this is a clang without its library: then parallel loops run on one core."""
-    return _OPENMP if family == "gcc" or has_openmp(compiler) else ("-fno-openmp",)
+def without_openmp(language: str, family: str) -> bool:
+    """Whether a compiled source is built without OpenMP: by a clang whose library this host lacks."""
+    entry = languages.get(language)
+    return entry.compiled and family != "gcc" and not has_openmp(entry.compiler(family))
 
 
 @functools.lru_cache(maxsize=8)

@@ -81,6 +81,8 @@ def test_clang_builds_and_grades(context: GradingContext) -> None:
         assert verdict.build is not None
         assert verdict.build.commands[0][0] in ("clang", "clang++")
         assert {"-O3", "-march=native"} <= set(verdict.build.commands[0])
+        absent = "the llvm compilers of this host have no OpenMP: built without it" in verdict.notes
+        assert absent == ("-fno-openmp" in verdict.build.commands[0])
     wrong = version(after="area[0] = 0.5;").replace("#include <omp.h>\n", "")
     assert submit(context, wrong, family="llvm").status == "incorrect"
 
