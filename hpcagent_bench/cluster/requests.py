@@ -58,6 +58,7 @@ def decode(raw: bytes) -> dict[str, Any]:
     """The JSON object of a body; anything else is refused with 400."""
     try:
         body = json.loads(raw)
+        json.dumps(body, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
