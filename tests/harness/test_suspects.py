@@ -15,11 +15,11 @@ from hpcagent_bench.harness.grading import InputResult
 from hpcagent_bench.harness.node import NodeWatch
 from hpcagent_bench.harness.race import RaceResult
 from hpcagent_bench.harness.seeds import GradingSeeds
-from hpcagent_bench.harness.transport import Transport
+from hpcagent_bench.harness.transport import Gap, Transport
 
+DISAGREE = "the clocks inside and outside disagree"
 CELL = metric.InputCell(0, "1", "tiny", "aligned", {"LEN_1D": 8}, {})
 MS, US = 1_000_000, 1_000
-GAP = 25 * US
 
 
 @pytest.fixture
@@ -30,82 +30,126 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Iterator[GradingContext]:
     made.close()
 
 
+def reference_gaps() -> dict[str, tuple[Gap, ...]]:
+    """A quiet machine's: 22 to 26 us by the wall, 12 to 16 by CPU time, 20 to load."""
+    return {"c": tuple(Gap((22 + i) * US, (12 + i) * US, 20 * US) for i in range(5))}
+
+
 def measured(
     inside: list[int],
     *,
-    gaps: list[int] | None = None,
-    baseline: int = 20 * MS,
+    wall: list[int] | None = None,
     cpu: list[int] | None = None,
-    late: list[int] | None = None,
+    load: list[int] | None = None,
+    baseline: int = 20 * MS,
+    slack: Gap | None = None,
     **more: Any,
 ) -> InputResult:
-    """An input of five runs; the reference took ``baseline`` with gaps of 22 to 26 us."""
-    outside = [i + g for i, g in zip(inside, gaps or [GAP] * 5, strict=True)]
-    runs = CandidateRuns(inside, outside, cpu or inside, late or [0] * 5)
-    theirs = tuple(baseline + i for i in range(5))
-    race = RaceResult(
-        {"c": theirs},
-        "c",
-        "c",
-        "default",
-        {},
-        {},
-        {"c": tuple((22 + i) * US for i in range(5))},
-        {"c": baseline},
+    """An input of five runs; the reference took ``baseline``. Gaps default to the reference's middle ones."""
+    walls, cpus, loads = (
+        given or [value] * 5 for given, value in ((wall, 24 * US), (cpu, 14 * US), (load, 20 * US))
     )
-    slack = Transport().slack_ns("native", race.gaps, 50 * US)
+    runs = CandidateRuns(
+        inside,
+        [i + gap for i, gap in zip(inside, walls, strict=True)],
+        [i + gap for i, gap in zip(inside, cpus, strict=True)],
+        [Gap(*gaps) for gaps in zip(walls, cpus, loads, strict=True)],
+    )
+    theirs = tuple(baseline + i for i in range(5))
+    race = RaceResult({"c": theirs}, "c", "c", "default", {}, {}, reference_gaps(), {"c": baseline})
+    allowed = slack or Transport().slack("native", race.gaps, 50 * US)
     reduction = timing.reduce_mannwhitney_delta(inside, theirs)
-    fields: dict[str, Any] = {"bytes_moved": 8 * MS, "slack_ns": slack, **more}
-    return InputResult(CELL, runs, race, reduction, **fields)
+    return InputResult(CELL, runs, race, reduction, more.pop("bytes_moved", 8 * MS), slack=allowed, **more)
 
 
 def test_honest_input_is_not_suspect(context: GradingContext) -> None:
     assert suspects.suspect_timing(measured([10 * MS] * 5), context) == ""
 
 
+def hidden(inside: int, nanoseconds: int, **more: Any) -> InputResult:
+    """One core's work, of which every run keeps ``nanoseconds`` from its clock."""
+    return measured([inside] * 5, wall=[24 * US + nanoseconds] * 5, cpu=[14 * US + nanoseconds] * 5, **more)
+
+
 def test_clock_that_runs_slow_by_more_than_the_slack_is_caught(context: GradingContext) -> None:
-    """20 ms a call, the clock patched to show 1 % less: 200 us are missing, 75 us are allowed."""
-    shown = [20 * MS - 200 * US] * 5
-    skewed = measured(shown, gaps=[GAP + 200 * US] * 5)
-    assert skewed.slack_ns == 75 * US
-    assert suspects.suspect_timing(skewed, context) == "the clocks inside and outside disagree"
-    within = measured([20 * MS - 40 * US] * 5, gaps=[GAP + 40 * US] * 5)
-    assert suspects.suspect_timing(within, context) == ""
+    """20 ms a call, the clock patched to show 1 % less: 200 us are missing, some 50 are not noticed."""
+    skewed = hidden(20 * MS - 200 * US, 200 * US)
+    assert skewed.slack == Gap(75 * US, 65 * US, 70 * US)
+    assert suspects.suspect_timing(skewed, context) == DISAGREE
+    assert suspects.suspect_timing(hidden(20 * MS - 40 * US, 40 * US), context) == ""
 
 
-def test_two_answers_delayed_by_preemption_prove_nothing(context: GradingContext) -> None:
-    delayed = measured([10 * MS] * 5, gaps=[GAP, 9 * MS, GAP, 4 * MS, GAP])
-    assert suspects.suspect_timing(delayed, context) == ""
-    assert suspects.clocks(measured([10 * MS] * 5, gaps=[GAP, 9 * MS, GAP, 4 * MS, 5 * MS]), context)
+def test_hidden_work_is_seen_on_a_busy_machine_too_if_one_core_did_it(context: GradingContext) -> None:
+    """Answers come milliseconds late there, on both sides, but waiting takes no CPU time."""
+    busy = Gap(5 * MS, 70 * US, 70 * US)
+    late = measured([20 * MS] * 5, wall=[8 * MS] * 5, slack=busy)
+    assert suspects.suspect_timing(late, context) == ""
+    assert (
+        suspects.suspect_timing(
+            measured([20 * MS] * 5, wall=[8 * MS] * 5, cpu=[2 * MS] * 5, slack=busy), context
+        )
+        == DISAGREE
+    )
 
 
-def test_work_after_the_answer_counts_as_hidden_time(context: GradingContext) -> None:
-    assert suspects.clocks(measured([10 * MS] * 5, late=[300 * US] * 5), context)
-    assert not suspects.clocks(measured([10 * MS] * 5, late=[10 * US] * 5), context)
+def test_candidate_on_several_cores_is_bound_by_the_wall_clock(context: GradingContext) -> None:
+    """Its CPU time says nothing: twice the wall time on two cores is honest."""
+    context.cores = (0, 1)
+    assert suspects.suspect_timing(measured([20 * MS] * 5, cpu=[20 * MS] * 5), context) == ""
+    skewed = measured([20 * MS] * 5, cpu=[20 * MS] * 5, wall=[300 * US] * 5)
+    assert suspects.suspect_timing(skewed, context) == DISAGREE
 
 
-def noisy(rng: random.Random, share: float) -> list[int]:
-    """Five gaps: some 20 us, and with probability ``share`` a delay of milliseconds."""
+def test_clock_that_leaves_out_waiting_is_caught_where_much_is_left_out(context: GradingContext) -> None:
+    """A clock of CPU time shows no preemption: beyond two time slices that is not believed."""
+    assert suspects.suspect_timing(measured([20 * MS] * 5, wall=[11 * MS] * 5), context) == DISAGREE
+    assert suspects.suspect_timing(measured([20 * MS] * 5, wall=[9 * MS] * 5), context) == ""
+    busy = Gap(3 * MS, 65 * US, 70 * US)
+    assert suspects.suspect_timing(measured([20 * MS] * 5, wall=[11 * MS] * 5, slack=busy), context) == ""
+
+
+def test_two_late_answers_of_five_prove_nothing(context: GradingContext) -> None:
+    few = [24 * US, 9 * MS, 24 * US, 4 * MS, 24 * US]
+    assert suspects.clocks(measured([10 * MS] * 5, wall=few, cpu=few), context) == ""
+    most = [24 * US, 9 * MS, 24 * US, 4 * MS, 5 * MS]
+    assert suspects.clocks(measured([10 * MS] * 5, wall=most, cpu=most), context) == DISAGREE
+
+
+def test_work_before_the_clock_starts_is_caught(context: GradingContext) -> None:
+    ahead = measured([10 * MS] * 5, load=[300 * US] * 5)
+    assert suspects.suspect_timing(ahead, context) == "computed while its input was handed over"
+    assert suspects.suspect_timing(measured([10 * MS] * 5, load=[60 * US] * 5), context) == ""
+
+
+def noisy(rng: random.Random, share: float, cores: int) -> tuple[Gap, ...]:
+    """Five gaps: some 20 us, and with probability ``share`` a wait of milliseconds for a processor."""
     quiet = [int(rng.lognormvariate(9.9, 0.2)) for _ in range(5)]
-    return [g + (int(rng.expovariate(1 / (3 * MS))) if rng.random() < share else 0) for g in quiet]
+    waits = [int(rng.expovariate(1 / (3 * MS))) if rng.random() < share else 0 for _ in range(5)]
+    used = [rng.lognormvariate(9.7, 0.5) + (cores - 1) * 10 * MS for _ in range(5)]
+    return tuple(Gap(q + w, u, 20 * US) for q, w, u in zip(quiet, waits, used, strict=True))
 
 
+@pytest.mark.parametrize(("cores", "allowed"), [(1, 1), (2, 15)])
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.3, 0.6])
-def test_busy_machine_rarely_makes_an_honest_input_suspect(context: GradingContext, share: float) -> None:
-    """Both sides' answers delayed alike: fewer than one in fifty, and none on a quiet machine."""
-    rng, transport, alarms = random.Random(1), Transport(), 0
+def test_busy_machine_rarely_makes_an_honest_input_suspect(
+    context: GradingContext, share: float, cores: int, allowed: int
+) -> None:
+    """Of a thousand inputs at most one where one core computes, at most 15 where two do."""
+    rng, known, alarms = random.Random(1), Transport(), 0
     for _ in range(1000):
-        gaps = {"c": tuple(noisy(rng, share))}
-        slack = transport.slack_ns("native", gaps, 50 * US)
-        transport.note(gaps)
-        input_ = measured([10 * MS] * 5, gaps=noisy(rng, share), slack_ns=slack)
-        alarms += bool(suspects.clocks(input_, context))
-    assert alarms <= (20 if share else 0)
+        theirs = {"c": noisy(rng, share, 1)}
+        slack = known.slack("native", theirs, 50 * US)
+        known.note(theirs)
+        mine = noisy(rng, share, cores)
+        result = measured([10 * MS] * 5, slack=slack)
+        result.runs.gaps[:] = mine
+        alarms += bool(suspects.clocks(result, context))
+    assert alarms <= (allowed if share else 0)
 
 
 @pytest.mark.parametrize(
     ("cpu", "suspect"),
-    [([10 * MS] * 5, False), ([10 * MS] * 4 + [20 * MS], True), ([10 * MS] * 4 + [12 * MS], False)],
+    [([14 * US] * 5, False), ([14 * US] * 4 + [10 * MS], True), ([14 * US] * 4 + [2 * MS], False)],
     ids=["one core", "two cores in one call", "within the clocks' reading"],
 )
 def test_any_call_with_more_cpu_time_than_its_cores_is_caught(
@@ -139,11 +183,11 @@ def test_ratio_and_declared_bandwidth_bounds(context: GradingContext) -> None:
 
 
 def test_gain_below_the_slack_is_marked_or_suspect_as_configured(context: GradingContext) -> None:
-    """60 us of gain, 75 us of slack; a gain of 80 us is attested, and a loss claims nothing."""
+    """60 us of gain; one core's work may hide 65. 80 us are attested, and a loss claims nothing."""
     small, attested = measured([20 * MS - 60 * US] * 5), measured([20 * MS - 80 * US] * 5)
     assert small.reduction is not None
     assert small.reduction.significant
-    assert suspects.note(small, context) == "gain of 60 us is below what the clocks attest (75 us)"
+    assert suspects.note(small, context) == "gain of 60 us is below what the clocks attest (65 us)"
     assert suspects.note(attested, context) == ""
     assert suspects.note(measured([30 * MS] * 5), context) == ""
     assert suspects.suspect_timing(small, context) == ""
