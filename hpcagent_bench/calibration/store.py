@@ -17,6 +17,7 @@ from typing import Any
 from hpcagent_bench import config, paths, results_db
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import recording
+from hpcagent_bench.harness.node import LookFile
 from hpcagent_bench.harness.scoring import ScoredInput, Verdict
 
 SETUP = results_db.Setup("calibrate", study="calibrate", language="c", harness="calibrate")
@@ -100,9 +101,9 @@ class Store:
         return self.folder / "results.db"
 
     @property
-    def node_file(self) -> Path:
-        """One line of JSON per look at the node."""
-        return self.folder / "node.jsonl"
+    def node_file(self) -> LookFile:
+        """Every look at the node."""
+        return LookFile(self.folder / "node.jsonl")
 
     @classmethod
     def open(cls, folder: Path, facts: Mapping[str, Any]) -> Store:
@@ -144,8 +145,7 @@ class Store:
     def look(self, readings: Mapping[str, Any]) -> None:
         """Keep one look at the node."""
         self.looks.append(dict(readings))
-        with self.node_file.open("a") as handle:
-            handle.write(json.dumps(readings) + "\n")
+        self.node_file(readings)
 
     def _read(self) -> None:
         conn = results_db.open_ro(self.database)
@@ -156,15 +156,7 @@ class Store:
                 self.done[done.step.key] = done
         finally:
             conn.close()
-        if self.node_file.exists():
-            self.looks = [
-                json.loads(line) for line in self.node_file.read_text().splitlines() if _whole(line)
-            ]
-
-
-def _whole(line: str) -> bool:
-    """Whether a line of JSON was written to its end; a kill may have cut the last one."""
-    return line.endswith("}")
+        self.looks = self.node_file.read()
 
 
 def _done(detail: dict[str, Any]) -> Done:

@@ -102,6 +102,7 @@ class Study:
     _barren: set[tuple[str, str, str]] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
+        self.context.node.keep = self.store.look
         for done in self.store.done.values():
             self._count(done)
 
@@ -195,4 +196,3 @@ class Study:
         if step.condition == QUIET and (self._looked is None or now - self._looked >= LOOK_EVERY_S):
             self._looked = now
             self.context.node.look()
-            self.store.look(self.context.node.readings())

@@ -23,6 +23,7 @@ from hpcagent_bench.cluster.judge_service import Office, create_app, warm_corpus
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.node import LookFile
 from hpcagent_bench.harness.seeds import load_seeds
 
 GRACE_S = 5
@@ -156,6 +157,7 @@ def make_office(options: ServeOptions, settings: config.Judge, sizes: config.Siz
     progress = ProgressFile(options.folder / "progress.json")
     cores = timed_cores(options.cores, settings.measurement.pin_threads)
     context = GradingContext(settings, sizes, cores, seeds, progress, fresh_folder(options.work))
+    context.node.keep = LookFile(options.folder / "node.jsonl")
     if options.record and not options.shard.exists():
         results_db.create(options.shard)
     shared = options.run_dir / "shared"

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hpcagent_bench import config
@@ -77,6 +79,24 @@ def _best(now: Readings, best: Readings | None) -> Readings:
     )
 
 
+@dataclass(frozen=True)
+class LookFile:
+    """One line of JSON per look at the node, appended."""
+
+    path: Path
+
+    def __call__(self, readings: Mapping[str, Any]) -> None:
+        """Append a look; a full disk must not spoil a grade for want of a line."""
+        with contextlib.suppress(OSError), self.path.open("a") as handle:
+            handle.write(json.dumps(readings) + "\n")
+
+    def read(self) -> list[dict[str, Any]]:
+        """Every whole look; a kill may have cut the last line."""
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text().splitlines() if line.endswith("}")]
+
+
 @dataclass
 class NodeWatch:
     """The judge's watch over its node; one per judge process, used by its grading thread alone.
@@ -87,6 +107,7 @@ class NodeWatch:
         reader: looks at the node; default the real one.
         progress: told while the node is waited for.
         guard: held during a look, so that graders sharing a host are not each other's neighbours.
+        keep: told the readings of every look.
     """
 
     settings: config.Judge
@@ -94,6 +115,7 @@ class NodeWatch:
     reader: Reader | None = None
     progress: Callable[..., None] = lambda phase, **facts: None
     guard: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    keep: Callable[[Mapping[str, Any]], None] = lambda readings: None
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     best: Readings | None = None
@@ -142,6 +164,7 @@ class NodeWatch:
         causes = {excess.cause for excess in self.exceeded}
         self.neighbours = self.reader.neighbours() if causes & {"foreign", "sibling", "load"} else ()
         self.best, self.last = _best(now, self.best), now
+        self.keep(self.readings())
         return self.exceeded
 
     def readings(self) -> dict[str, Any]:

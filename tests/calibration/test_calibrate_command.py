@@ -119,6 +119,25 @@ def test_a_killed_study_goes_on_after_its_last_grade(tmp_path: Path) -> None:
     assert found["findings"][0]["inputs"] == 4 * (len(held) + 1)
 
 
+def test_an_interrupted_study_reports_what_it_has_and_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "aa"
+    running = subprocess.Popen(
+        command(out, 400, "--protocol", "mw4x5"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not grades(out):
+        assert running.poll() is None
+        assert time.monotonic() < deadline, "no grade in two minutes"
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    said, complaints = running.communicate(timeout=60)
+    assert running.returncode == 130, complaints
+    assert "the same command goes on" in complaints.splitlines()[-1]
+    found = json.loads(said)
+    assert not found["finished"]
+    assert found["findings"][0]["inputs"] == 4 * len(grades(out))
+
+
 def test_one_folder_never_mixes_two_machines_or_rungs(tmp_path: Path) -> None:
     Store.open(tmp_path / "aa", FACTS)
     Store.open(tmp_path / "aa", FACTS)
@@ -136,7 +155,7 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
 def test_a_look_cut_by_a_kill_is_left_out(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "aa", FACTS)
     store.look({"causes": ["steal"], "note": "n"})
-    with store.node_file.open("a") as handle:
+    with store.node_file.path.open("a") as handle:
         handle.write('{"causes": ["st')
     assert Store.open(tmp_path / "aa", FACTS).looks == [{"causes": ["steal"], "note": "n"}]
 

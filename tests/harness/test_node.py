@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from hpcagent_bench import config, translators
+from hpcagent_bench import config, owed, results_db, translators
 from hpcagent_bench.corpus import spec
-from hpcagent_bench.harness import grade_under, node_loops, scoring
+from hpcagent_bench.harness import grade_under, node_loops, recording, scoring
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.node import NodeNotReady, NodeWatch, excesses
+from hpcagent_bench.harness.node import LookFile, NodeNotReady, NodeWatch, excesses
 from hpcagent_bench.harness.node_loops import CoreTimes
 from hpcagent_bench.harness.node_readings import Machine, Readings, self_ratio, share, ticks
 from hpcagent_bench.harness.references import JudgeFault
@@ -206,6 +206,32 @@ def test_a_submit_on_a_busy_node_is_the_judges_fault_and_never_a_number(context:
     assert (verdict.status, verdict.fault, verdict.solved) == ("score_error", True, False)
     assert verdict.reason.startswith("infra: node ")
     assert verdict.inputs == ()  # nothing was timed
+
+
+def test_a_submit_on_a_busy_node_is_owed_with_its_reason(context: GradingContext, tmp_path: Path) -> None:
+    """As the judge's desk records it and the planner reads it."""
+    verdict = graded_on(context, "wait", BUSY)
+    setup = results_db.Setup("t-c-auto", study="t", language="c", harness="autotune")
+    episode = results_db.Episode(setup.setup, 7, "t-c-auto.n0.p0.w0", kernel=KERNEL.name)
+    row = recording.grade_of(verdict, "submit", context.settings, request_id="r1")
+    conn = results_db.create(tmp_path / "shard.db")
+    results_db.record(conn, setup, episode, row, recording.final_of(verdict, row))
+    conn.close()
+    facts = owed.episode_facts(tmp_path / "shard.db")
+    (item,) = owed.plan([owed.Work(setup.setup, KERNEL.name)], facts).owed
+    assert (item.owed_class, item.reason.startswith("infra: node ")) == ("infra", True)
+
+
+def test_every_look_is_kept_and_a_cut_line_is_left_out(tmp_path: Path) -> None:
+    looks = LookFile(tmp_path / "node.jsonl")
+    busy, _, _ = watch("record", BUSY)
+    busy.keep = looks
+    busy.require()
+    with looks.path.open("a") as handle:
+        handle.write('{"at": 1')
+    (kept,) = looks.read()
+    assert (kept["causes"], kept["foreign"]) == (["foreign"], 0.66)
+    LookFile(tmp_path / "no such folder" / "node.jsonl")({})  # no reason to fail a grade
 
 
 def test_its_twin_on_a_quiet_node_is_credited(context: GradingContext) -> None:
