@@ -128,6 +128,12 @@ def said(verdict: scoring.Verdict) -> str:
     return f"{verdict.status} {verdict.reason!r} suspects={suspects} suspicion={suspicion!r} {log}"
 
 
+def unspoilt(verdict: scoring.Verdict) -> None:
+    """Assert that every call of a source was right that spoils its answer when its attempt succeeds."""
+    assert verdict.status == "ok", said(verdict)
+    assert all(one.result.correct for one in verdict.inputs), said(verdict)
+
+
 def refused(verdict: scoring.Verdict, status: str, reason: str) -> None:
     """Assert that a grade ended with this status and a reason that matches, and credits nothing."""
     assert verdict.status == status, said(verdict)
@@ -140,6 +146,14 @@ def flagged(verdict: scoring.Verdict, reason: str) -> None:
     reasons = [*(one.suspect for one in verdict.inputs), getattr(verdict, "suspicion", "")]
     assert any(re.search(reason, text) for text in reasons if text), said(verdict)
     assert verdict.suspect or not verdict.solved or getattr(verdict, "suspicion", ""), said(verdict)
+
+
+def gains_nothing(verdict: scoring.Verdict, reason: str) -> None:
+    """Assert that a grade credits nothing, refused or suspect, for a reason that matches."""
+    if verdict.status == "ok":
+        flagged(verdict, reason)
+    else:
+        refused(verdict, verdict.status, reason)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from attack_rig import Rig, refused, version
+from attack_rig import Rig, refused, unspoilt, version
 
 GATHER = "gather_scale_scatter"
 
@@ -50,8 +50,7 @@ def test_answer_of_another_draw_is_refused(judge: Rig, name: str) -> None:
 def test_no_key_of_values_is_met_twice_on_an_input(judge: Rig, name: str) -> None:
     """A hit would spoil the answer, so a correct grade says that there was none to profit from."""
     spoilt = NEVER_MET[name].replace("sizeof *area); return;", "sizeof *area); area[0] = NAN; return;")
-    verdict = judge.preview(version(spoilt, FINGERPRINT))
-    assert (verdict.status, verdict.reason) == ("ok", "")
+    unspoilt(judge.preview(version(spoilt, FINGERPRINT)))
 
 
 STRUCTURE = """static double *kept; static int64_t size; static int64_t print;
@@ -83,8 +82,7 @@ memcpy(kept, area, bytes); memcpy(seen, x, bytes); memcpy(seen + LEN_1D, y, byte
 
 def test_inputs_never_repeat_within_an_input_of_a_preview(judge: Rig) -> None:
     """A cache keyed by all of the content is right, and never hit: here a hit would spoil the answer."""
-    verdict = judge.preview(version(FULL.replace("HIT", "area[0] = NAN;")))
-    assert (verdict.status, verdict.reason) == ("ok", "")
+    unspoilt(judge.preview(version(FULL.replace("HIT", "area[0] = NAN;"))))
 
 
 def test_twin_whose_cache_compares_the_whole_content_is_accepted(judge: Rig) -> None:

@@ -8,7 +8,7 @@ from the second call on, that they find their own mark, so that the test tests s
 from __future__ import annotations
 
 import pytest
-from attack_rig import Rig, version
+from attack_rig import Rig, unspoilt, version
 
 MARK = """static uint64_t mark;
 __attribute__((constructor)) static void draw_mark(void)
@@ -78,7 +78,8 @@ SHARED = {
         }
         if (*at ? *at != mark : calls > 1) spoilt = 1;
         *at = mark;""",
-    "behind the outputs' memory": """size_t bytes = (LEN_1D * sizeof *area + 4095) & ~4095ul; static char *more;
+    "behind the outputs' memory": """static char *more;
+        size_t bytes = (LEN_1D * sizeof *area + 4095) & ~4095ul;
         if (!more) more = mremap(area, 0, bytes + 4096, MREMAP_MAYMOVE);
         if (more != MAP_FAILED) {
             uint64_t *at = (uint64_t *)(more + bytes);
@@ -98,8 +99,7 @@ EXTRA = """#include <sys/ipc.h>
 def accepted_twice(judge: Rig, source: str) -> None:
     """Four processes a grade and more, and then another grade: none finds what another left."""
     for _ in range(2):
-        verdict = judge.attack(source)
-        assert (verdict.status, verdict.reason) == ("ok", "")
+        unspoilt(judge.attack(source))
 
 
 @pytest.mark.parametrize("place", WRITABLE)

@@ -1,0 +1,71 @@
+"""Zeros, the inputs themselves, what was there before and the mean pass for no kernel of the corpus.
+
+The gate of the corpus refuses a kernel for which one of them would; here that it asks, and that the judge's
+comparison answers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hpcagent_bench.corpus import fuzz, precision, spec
+from hpcagent_bench.corpus_check import gate, rejects
+from hpcagent_bench.harness.context import reference_call
+
+KERNELS = sorted(spec.discover())
+SEEDS = (11, 12)
+
+
+def test_gate_of_the_corpus_tries_every_worthless_answer() -> None:
+    worthless = {fixture.label for fixture in rejects.SIMPLE if fixture.worthless}
+    assert worthless >= {"zeros", "untouched", "mean"}
+    assert gate.check_kernel is not None
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_worthless_answers_do_not_pass(name: str) -> None:
+    """Each at preset S on two draws, by the comparison and the bands that a grade uses."""
+    kernel = spec.load(name)
+    params = {**kernel.configs[0], **kernel.presets["S"]}
+    caught: dict[str, bool] = {}
+    for seed in SEEDS:
+        drawn = fuzz.drawn(kernel, params, value_seed=seed, structural_seed=seed)
+        answers = {array: values.copy() for array, values in drawn.items()}
+        reference_call(kernel)(answers)
+        for label, outputs in worthless(kernel, drawn, answers).items():
+            right = all(
+                precision.compare(
+                    outputs[output],
+                    answers[output],
+                    precision.tolerance(kernel, output, params, "float64", None),
+                    threads=1,
+                    name=output,
+                ).ok
+                for output in kernel.outputs
+            )
+            caught[label] = caught.get(label, False) or not right
+    assert [label for label, stopped in caught.items() if not stopped] == []
+
+
+def worthless(
+    kernel: spec.Kernel, drawn: dict[str, np.ndarray], answers: dict[str, np.ndarray]
+) -> dict[str, dict[str, np.ndarray]]:
+    """The outputs that each kind of worthless submission would hand in."""
+    found = {
+        "zeros": {output: np.zeros_like(answers[output]) for output in kernel.outputs},
+        "untouched": {output: drawn[output] for output in kernel.outputs},
+    }
+    if any(answers[output].size > 1 for output in kernel.outputs):
+        found["mean"] = {
+            output: np.full_like(answers[output], answers[output].mean()) for output in kernel.outputs
+        }
+    for name, values in drawn.items():
+        copies = {
+            output: values
+            if values.shape == answers[output].shape and values.dtype == answers[output].dtype
+            else drawn[output]
+            for output in kernel.outputs
+        }
+        found[f"input {name}"] = copies
+    return found
