@@ -9,6 +9,8 @@ from rich.table import Table
 from hpcagent_bench.calibration.report import Finding, Report
 
 DASH = "-"
+ENOUGH_INPUTS = 500
+"""From here on a rate a third above the nominal one is found out in four studies of five."""
 
 
 def print_report(found: Report, console: Console) -> None:
@@ -85,6 +87,8 @@ def sentences(found: Report) -> list[str]:
             lines.append(f"{' and '.join(kept)} keep{'s' * (len(kept) == 1)} the nominal rate, {beside}")
         if lost:
             lines.append(f"{' and '.join(lost)} credit{'s' * (len(lost) == 1)} more than nominal, {beside}")
+    if any(0 < row.inputs < ENOUGH_INPUTS for row in found.findings):
+        lines.append(f"below {ENOUGH_INPUTS} inputs a rate a third too high often goes unseen")
     for row in found.findings:
         for why, count in row.suspect.items():
             lines.append(f"{_name(row)}: {count} honest inputs were called suspect: {why}")

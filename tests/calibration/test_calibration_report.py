@@ -121,6 +121,7 @@ def test_the_page_says_in_words_who_keeps_the_rate(both: report.Report) -> None:
     assert "mwp4x5 keeps the nominal rate, quiet" in text
     assert "mw4x5 credits more than nominal, quiet" in text
     assert "the node was itself in 12 looks" in text
+    assert "below 500 inputs a rate a third too high often goes unseen" in text
     shown = io.StringIO()
     pages.print_report(both, Console(file=shown, width=200))
     assert "15.1%" in shown.getvalue()

@@ -13,6 +13,7 @@ import yaml
 from hpcagent_bench import cli, paths, protocols
 from hpcagent_bench.calibration import neighbours, nominal, report, spread
 from hpcagent_bench.harness import node_loops, schedule, suspects, transport
+from hpcagent_bench.report import calibration
 from hpcagent_bench.stats import summary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "measurement.md").read_text()
@@ -97,6 +98,7 @@ def test_500_inputs_show_a_rate_of_a_fifth_in_four_cases_of_five() -> None:
 
     breach = [k for k in range(501) if not nominal.rate(k, 500, 38 / 252).kept]
     assert float(stats.binom.sf(min(breach) - 1, 500, 0.20)) == pytest.approx(0.8, abs=0.05)
+    assert (calibration.ENOUGH_INPUTS, round(0.20 / (38 / 252), 1)) == (500, 1.3)
 
 
 def test_causes_on_the_page_are_those_a_look_can_name() -> None:
