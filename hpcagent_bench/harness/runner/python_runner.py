@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import importlib.util
 import json
 import mmap
@@ -141,10 +142,17 @@ def load_module(name: str, path: str) -> ModuleType:
     return module
 
 
+def prepare_numba() -> None:
+    """Import numba and what it imports at its first compilation, while the judge draws inputs."""
+    registry: Any = importlib.import_module("numba.core.registry")
+    registry.cpu_target.typing_context.refresh()
+    registry.cpu_target.target_context.refresh()
+
+
 def lock(guard: ctypes.CDLL, module: str, strict: bool) -> None:
     """Install the filter. Importing numba asks the system what the filter refuses, so it comes first."""
     if re.search(rb"\bnumba\b", Path(module).read_bytes()):
-        __import__("numba")
+        prepare_numba()
     missing = guard.hb_guard_lock()
     if missing and strict:
         raise OSError(missing, "this kernel has no system-call filter")
