@@ -141,6 +141,8 @@ def apply(
     done = applying.apply(into, outputs, applying.protocol_change(on_protocol_change))
     for path, reason in done.skipped:
         print(f"not applied: {path}: {reason}", file=sys.stderr)
+    if done.strangers:
+        print(f"left out: {done.strangers} grades of episodes that {into} does not hold", file=sys.stderr)
     print(json.dumps(done.to_json()) if json_ else done.line())
     raise typer.Exit(1 if done.skipped else 0)
 

@@ -44,6 +44,23 @@ def collapse_finals(
     return gone
 
 
+def collapse_promotions(conn: sqlite3.Connection) -> int:
+    """Leave one row of each promotion (one request id); returns how many went. In a transaction.
+
+    Two runs of one worklist promote the same source: the newest that is no judge fault stands.
+    """
+    groups: dict[tuple[int, str], list[Final]] = defaultdict(list)
+    rows = conn.execute("SELECT * FROM grades WHERE kind = 'promoted' AND request_id IS NOT NULL")
+    for row in rows:
+        groups[row["episode_id"], row["request_id"]].append(final_of(row))
+    gone = 0
+    for made in groups.values():
+        for one in sorted(made, key=lambda f: f.precedence(None))[:-1]:
+            _delete(conn, one)
+            gone += 1
+    return gone
+
+
 def _several(conn: sqlite3.Connection) -> dict[int, list[Final]]:
     """The final rows of every submission that holds more than one, calibration rows left out."""
     found: dict[int, list[Final]] = defaultdict(list)

@@ -35,6 +35,8 @@ class MergeReport:
     added: Counter[str] = field(default_factory=Counter)
     skipped: list[tuple[Path, str]] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
+    strangers: int = 0
+    """Grades left out because their episode is not here, where only known ones were wanted."""
 
     def line(self) -> str:
         """One line for people."""
@@ -67,11 +69,17 @@ def raise_conflicts(report: MergeReport) -> None:
 
 
 def merge_file(
-    conn: sqlite3.Connection, path: Path, report: MergeReport, leave: Collection[str] = ()
+    conn: sqlite3.Connection,
+    path: Path,
+    report: MergeReport,
+    *,
+    leave: Collection[str] = (),
+    known_only: bool = False,
 ) -> bool:
     """Merge one file in one transaction; False when it was left out.
 
-    Grades under a protocol in ``leave`` stay behind.
+    Grades under a protocol in ``leave`` stay behind; with ``known_only`` also those of episodes that are not
+    here, counted in ``report.strangers``.
     """
     added: Counter[str] = Counter()
     try:
@@ -83,7 +91,7 @@ def merge_file(
         with transaction(conn):
             source.execute("BEGIN")
             _check_whole(source)
-            _merge_rows(conn, source, added, leave)
+            strangers = _merge_rows(conn, source, added, leave, known_only)
     except SetupConflict as error:
         report.conflicts.append(f"{path}: {error.message}")
         report.skipped.append((path, error.message))
@@ -95,6 +103,7 @@ def merge_file(
         source.close()
     report.merged.append(path)
     report.added.update(+added)
+    report.strangers += strangers
     return True
 
 
@@ -118,23 +127,38 @@ def _rows(source: sqlite3.Connection, table: str, order: str = "") -> list[dict[
 
 
 def _merge_rows(
-    conn: sqlite3.Connection, source: sqlite3.Connection, added: Counter[str], leave: Collection[str]
-) -> None:
+    conn: sqlite3.Connection,
+    source: sqlite3.Connection,
+    added: Counter[str],
+    leave: Collection[str],
+    known_only: bool,
+) -> int:
+    """Merge every table; returns how many grades were left out as those of unknown episodes."""
+    theirs = [row for row in _rows(source, "episodes") if not known_only or _held_episode(conn, row)]
+    wanted = {row["setup"] for row in theirs}
     for setup in _rows(source, "setups"):
-        added["setups"] += ensure_setup(conn, setup)
-    episodes = {row["id"]: _merge_episode(conn, row, added) for row in _rows(source, "episodes")}
-    texts = source.execute("SELECT hash, text FROM sources")
-    upsert = "INSERT INTO sources (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
-    added["sources"] += conn.executemany(upsert, map(tuple, texts)).rowcount
+        if not known_only or setup["setup"] in wanted:
+            added["setups"] += ensure_setup(conn, setup)
+    episodes = {row["id"]: _merge_episode(conn, row, added) for row in theirs}
+    strangers = 0
     grades: dict[int, int] = {}
     # A row is always written after the one it belongs to, so id order meets parents first.
     for row in _rows(source, "grades", "ORDER BY id"):
-        if row["timing_reduction"] not in leave:
+        if row["episode_id"] not in episodes:
+            strangers += 1
+        elif row["timing_reduction"] not in leave:
             grades[row["id"]] = _merge_grade(conn, row, episodes, grades, added)
+    texts = source.execute("SELECT hash, text FROM sources")
+    links = source.execute("SELECT grade_id, hash FROM grade_sources")
+    used = {row["hash"] for row in links if row["grade_id"] in grades} if known_only else None
+    upsert = "INSERT INTO sources (hash, text) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
+    wanted_texts = (tuple(row) for row in texts if used is None or row["hash"] in used)
+    added["sources"] += conn.executemany(upsert, wanted_texts).rowcount
     _merge_children(conn, source, grades, added)
     keys = ("source", "kernel", "mode", "ranks", "repeat", "ts_ms")
     points = _rows(source, "reference_scaling_points")
     added["reference_scaling_points"] += _insert_or_fill(conn, "reference_scaling_points", keys, points)
+    return strangers
 
 
 def _merge_children(
@@ -213,12 +237,18 @@ def _fill(
         conn.execute(f"UPDATE {table} SET {changes} WHERE {where}", [row[n] for n in unset] + params)
 
 
-def _merge_episode(conn: sqlite3.Connection, row: dict[str, Any], added: Counter[str]) -> int:
-    row = {name: value for name, value in row.items() if name != "id"}
-    held = conn.execute(
+def _held_episode(conn: sqlite3.Connection, row: dict[str, Any]) -> sqlite3.Row | None:
+    """The row here of the episode that ``row`` names."""
+    held: sqlite3.Row | None = conn.execute(
         "SELECT * FROM episodes WHERE coalesce(job, -1) = ? AND label = ? AND rep = ?",
         (-1 if row["job"] is None else row["job"], row["label"], row["rep"]),
     ).fetchone()
+    return held
+
+
+def _merge_episode(conn: sqlite3.Connection, row: dict[str, Any], added: Counter[str]) -> int:
+    row = {name: value for name, value in row.items() if name != "id"}
+    held = _held_episode(conn, row)
     if held is None:
         added["episodes"] += 1
         return _add(conn, "episodes", row)

@@ -14,7 +14,7 @@ from typing import Any
 from hpcagent_bench import protocols, results_db
 from hpcagent_bench.errors import UserError, did_you_mean
 from hpcagent_bench.finals import calibrates
-from hpcagent_bench.results_collapse import OnProtocolChange
+from hpcagent_bench.results_collapse import OnProtocolChange, collapse_promotions
 from hpcagent_bench.results_merge import EMPTY, MergeReport, merge_file, raise_conflicts
 
 CALIBRATION_STAMPS = frozenset(stamp for stamp in protocols.REGISTRY if calibrates(stamp))
@@ -24,12 +24,16 @@ PATTERNS = ("regrade-cells-*.db", "regrade-[0-9]*.db")
 
 @dataclass
 class Applied:
-    """What an apply changed: shards read, grade rows gained by kind, final rows that are no more."""
+    """What an apply changed: shards read, grade rows gained by kind, final rows that are no more.
+
+    ``strangers`` are grades of episodes that the database does not hold.
+    """
 
     into: Path
     shards: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     superseded: int = 0
+    strangers: int = 0
     skipped: list[tuple[Path, str]] = field(default_factory=list)
 
     def line(self) -> str:
@@ -47,6 +51,7 @@ class Applied:
             "shards": self.shards,
             "rows": dict(sorted(self.rows.items())),
             "superseded": self.superseded,
+            "strangers": self.strangers,
             "skipped": [[str(path), reason] for path, reason in self.skipped],
         }
 
@@ -78,7 +83,8 @@ def output_files(outputs: Iterable[Path]) -> list[Path]:
 def apply(into: Path, outputs: Sequence[Path], on_protocol_change: OnProtocolChange = "new-row") -> Applied:
     """Merge the outputs into ``into`` by natural key, then leave one final row a submission and protocol.
 
-    Applying again changes nothing. Calibration rows stay out. A file that cannot be read is named in the
+    Applying again changes nothing. Calibration rows stay out, and so do grades of episodes that ``into`` does
+    not hold. A file that cannot be read is named in the
     result; SetupConflict when one describes a setup differently.
     """
     files = output_files(outputs)
@@ -88,14 +94,16 @@ def apply(into: Path, outputs: Sequence[Path], on_protocol_change: OnProtocolCha
     try:
         before = _grades(conn)
         for path in files:
-            merge_file(conn, path, report, leave=CALIBRATION_STAMPS)
+            merge_file(conn, path, report, leave=CALIBRATION_STAMPS, known_only=True)
         incoming = _incoming(conn, report.merged)
         with results_db.transaction(conn):
             results_db.collapse_finals(conn, on_protocol_change, incoming)
+            collapse_promotions(conn)
         after = _grades(conn)
     finally:
         conn.close()
     done.shards = len(report.merged)
+    done.strangers = report.strangers
     done.skipped = [(path, reason) for path, reason in report.skipped if reason != EMPTY]
     done.rows = Counter(row.kind for row in after - before)
     done.superseded = sum(row.kind == "final" for row in before - after)

@@ -198,6 +198,37 @@ def test_promotions_become_submissions_of_their_episode(tmp_path: Path) -> None:
     assert (facts.label, facts.returncode, [s.score for s in facts.submissions]) == (WHO.label, 0, [3.0])
 
 
+def test_a_promotion_graded_by_two_runs_is_one_submission(tmp_path: Path) -> None:
+    db = tmp_path / "results.db"
+    with contextlib.closing(create(db)) as conn:
+        put(conn, WHO, grade(WHO, "score", 10))
+    (item,) = listed(db).items
+    for name, ts_ms, columns in (("a", 8000, {}), ("b", 9000, {}), ("c", 9500, {"status": "score_error"})):
+        named = {"request_id": item.request_id, "optimizer": "promoted-unsubmitted", **columns}
+        promoted = grade(WHO, "promoted", ts_ms, **named)
+        with contextlib.closing(open_ro(db)) as source:
+            row = items.find(source, item)
+            add_promotion(
+                tmp_path / name / "regrade-0.db", source, row, promoted, None if columns else regrade()
+            )
+    for names in ("c", "ab", "ba", "cab"):
+        apply(db, [tmp_path / name for name in names])
+    assert [row["ts_ms"] for row in rows(db, "kind = 'promoted'")] == [9000]
+    assert len(rows(db)) == 1
+
+
+def test_grades_of_another_databases_episodes_stay_out(tmp_path: Path) -> None:
+    folder = output(tmp_path, results(tmp_path), regrade())
+    other = tmp_path / "other.db"
+    with contextlib.closing(create(other)) as conn:
+        put(conn, episode(1), grade(episode(1)))
+    before = content(other)
+    found = grade_under("apply", "--into", other, folder, "--json")
+    assert (told(found)["rows"], told(found)["strangers"]) == ({}, 2)
+    assert "left out: 2 grades of episodes that" in found.stderr
+    assert content(other) == before
+
+
 def test_what_an_interrupted_apply_left_is_settled_by_the_next(tmp_path: Path) -> None:
     from hpcagent_bench.results_db import merge
 
