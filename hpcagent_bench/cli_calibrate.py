@@ -12,6 +12,7 @@ import typer
 
 from hpcagent_bench import config, paths
 from hpcagent_bench.cli_options import core_list
+from hpcagent_bench.errors import UserError
 
 if TYPE_CHECKING:
     from hpcagent_bench.calibration.study import Goal, Study
@@ -59,9 +60,13 @@ def calibrate(
     conditions = (QUIET, BUSY) if neighbours else (QUIET,)
     goal = Goal(calibration_stamps(protocol or []), conditions, pairs)
     study = _study(settings, rung, goal, kernels, reference, cores, out)
+    stuck: UserError | None = None
+    finished = False
     try:
         _announce(study)
         finished = _run(study)
+    except UserError as error:  # what was measured before is shown all the same
+        stuck = error
     finally:
         study.context.close()
     found = report.report(study.facts, study.store.done.values(), study.store.looks, study.goal.cells)
@@ -69,6 +74,8 @@ def calibrate(
         print(json.dumps({**found.as_json(), "finished": finished, "folder": str(study.store.folder)}))
     else:
         pages.print_report(found, Console())
+    if stuck is not None:
+        raise stuck
     if not finished:
         print(f"stopped; the same command goes on from {study.store.folder}", file=sys.stderr)
         raise typer.Exit(130)

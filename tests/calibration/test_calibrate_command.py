@@ -14,10 +14,13 @@ from typing import Any
 
 import pytest
 
-from hpcagent_bench import cli, results_db
+from hpcagent_bench import cli, config, results_db
 from hpcagent_bench.calibration import neighbours
 from hpcagent_bench.calibration.store import Store
+from hpcagent_bench.calibration.study import Goal, Study
 from hpcagent_bench.errors import UserError
+from hpcagent_bench.harness.context import GradingContext
+from hpcagent_bench.harness.seeds import GradingSeeds
 
 KERNEL = "tsvc_2_vtvtv"
 FACTS = {"node": "n1", "sizes": "tiny"}
@@ -136,6 +139,22 @@ def test_an_interrupted_study_reports_what_it_has_and_how_to_go_on(tmp_path: Pat
     found = json.loads(said)
     assert not found["finished"]
     assert found["findings"][0]["inputs"] == 4 * len(grades(out))
+
+
+def test_kernels_that_cannot_be_measured_end_a_study_with_the_reason(tmp_path: Path) -> None:
+    """References that may take no time at all: each kernel is tried once."""
+    settings = config.Judge()
+    settings.measurement.denominator.loop_level_reasoning = "c"
+    settings.timeouts.kernel_s_override = 1e-9
+    context = GradingContext(settings, config.Sizes("tiny", 2**18), (0,), GradingSeeds(1, 2, 3))
+    store = Store.open(tmp_path / "aa", FACTS)
+    goal = Goal(("mw4x5-aa",), ("quiet",), 8)
+    try:
+        with pytest.raises(UserError, match="no kernel of these can be measured: (timeout|score_error): "):
+            Study(context, store, [KERNEL, "tsvc_2_s311"], goal).run()
+    finally:
+        context.close()
+    assert [step.step.kernel for step in store.done.values()] == [KERNEL, "tsvc_2_s311"]
 
 
 def test_one_folder_never_mixes_two_machines_or_rungs(tmp_path: Path) -> None:
