@@ -150,7 +150,7 @@ def test_kernels_that_cannot_be_measured_end_a_study_with_the_reason(tmp_path: P
     store = Store.open(tmp_path / "aa", FACTS)
     goal = Goal(("mw4x5-aa",), ("quiet",), 8)
     try:
-        with pytest.raises(UserError, match="no kernel of these can be measured: (timeout|score_error): "):
+        with pytest.raises(UserError, match=r"no kernel of these can be measured: (timeout|score_error): "):
             Study(context, store, [KERNEL, "tsvc_2_s311"], goal).run()
     finally:
         context.close()
