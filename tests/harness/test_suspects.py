@@ -92,12 +92,22 @@ def test_hidden_work_is_seen_on_a_busy_machine_too_if_one_core_did_it(context: G
     )
 
 
+def test_clock_skewed_by_less_than_answers_wait_is_seen_on_one_core(context: GradingContext) -> None:
+    """2 ms of 4 are hidden where answers wait up to 5: CPU time alone proves it."""
+    busy = Gap(5 * MS, 70 * US, 70 * US)
+    assert suspects.suspect_timing(hidden(2 * MS, 2 * MS, slack=busy), context) == DISAGREE
+
+
 def test_candidate_on_several_cores_is_bound_by_the_wall_clock(context: GradingContext) -> None:
     """Its CPU time says nothing: twice the wall time on two cores is honest."""
     context.cores = (0, 1)
     assert suspects.suspect_timing(measured([20 * MS] * 5, cpu=[20 * MS] * 5), context) == ""
     skewed = measured([20 * MS] * 5, cpu=[20 * MS] * 5, wall=[300 * US] * 5)
     assert suspects.suspect_timing(skewed, context) == DISAGREE
+    busy = Gap(5 * MS, 70 * US, 70 * US)
+    assert suspects.suspect_timing(measured([20 * MS] * 5, cpu=[20 * MS] * 5, slack=busy), context) == ""
+    halved = measured([MS] * 5, cpu=[MS + 600 * US] * 5, wall=[600 * US] * 5, slack=busy)
+    assert suspects.suspect_timing(halved, context) == DISAGREE  # 2.6 ms of CPU time in 1 ms on two cores
 
 
 def test_clock_that_leaves_out_waiting_is_caught_where_much_is_left_out(context: GradingContext) -> None:
@@ -117,7 +127,10 @@ def test_two_late_answers_of_five_prove_nothing(context: GradingContext) -> None
 
 def test_work_before_the_clock_starts_is_caught(context: GradingContext) -> None:
     ahead = measured([10 * MS] * 5, load=[300 * US] * 5)
-    assert suspects.suspect_timing(ahead, context) == "computed while its input was handed over"
+    assert (
+        suspects.suspect_timing(ahead, context)
+        == "computed outside the clock, while its input was handed over"
+    )
     assert suspects.suspect_timing(measured([10 * MS] * 5, load=[60 * US] * 5), context) == ""
 
 
@@ -143,6 +156,7 @@ def test_busy_machine_rarely_makes_an_honest_input_suspect(
         mine = noisy(rng, share, cores)
         result = measured([10 * MS] * 5, slack=slack)
         result.runs.gaps[:] = mine
+        context.cores = tuple(range(cores))
         alarms += bool(suspects.clocks(result, context))
     assert alarms <= (allowed if share else 0)
 
