@@ -63,9 +63,9 @@ def worklist(
 
     found = lists.build(db, lambda path: _judge(config, judge, path), protocol or None, every=all_)
     items.write(out, found.items)
-    for line in lists.told(found):
+    for line in lists.left_out(found):
         print(line, file=sys.stderr)
-    print(json.dumps(lists.summary(found, out)) if json_ else lists.line(found, out))
+    print(json.dumps(lists.summary(found, out)) if json_ else "\n".join(lists.told(found, out)))
 
 
 @app.command()

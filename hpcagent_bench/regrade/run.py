@@ -19,6 +19,7 @@ from typing import Any
 from hpcagent_bench import protocols, results_db
 from hpcagent_bench.cluster import answers
 from hpcagent_bench.cluster.desk import PROMOTED, STOPS
+from hpcagent_bench.cluster.serve import fresh_folder
 from hpcagent_bench.corpus import sizing, spec
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import grade_under, recording
@@ -107,6 +108,7 @@ def run(options: Options, context: GradingContext, tell: Callable[[str], None]) 
     place = Outputs(options.out_dir, options.shard)
     report = Report(len(mine))
     with place.alone(options.aa), _stop_signals() as stopping:
+        context.work = fresh_folder(options.out_dir / f".work-{'aa-' if options.aa else ''}{options.shard}")
         # Children inherit the blocked signals of the thread that starts them: none dies of the job's end.
         with ThreadPoolExecutor(1, "grader", _block_stops) as grader:
             grader.submit(_Shard(options, context, place, tell, stopping, report).work, mine).result()

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -249,9 +249,11 @@ def line(found: Worklist, out: Path) -> str:
     )
 
 
-def told(found: Worklist) -> Iterable[str]:
-    """One line a setup, one a reason for leaving submissions out."""
-    for setup, number in found.setups.items():
-        yield f"{setup}  {number}"
-    for reason, number in sorted(found.left_out.items()):
-        yield f"left out  {number}  {reason}"
+def told(found: Worklist, out: Path) -> list[str]:
+    """One line a setup, then the whole."""
+    return [*(f"{setup}  {number}" for setup, number in found.setups.items()), line(found, out)]
+
+
+def left_out(found: Worklist) -> list[str]:
+    """One line a reason for leaving submissions out."""
+    return [f"left out  {number}  {reason}" for reason, number in sorted(found.left_out.items())]

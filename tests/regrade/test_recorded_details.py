@@ -22,6 +22,7 @@ from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.scoring import Verdict
 from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.harness.submission import Submission
+from hpcagent_bench.regrade import worklist
 from hpcagent_bench.results_db import Grade, create, record
 
 WHO = episode(0)
@@ -117,3 +118,6 @@ def test_rows_are_read_back_whole(accepted: Verdict, context: GradingContext, tm
     assert json.loads(row["build_commands"])[0].startswith("gcc ")
     assert row["task_hash"] == spec.task_fingerprint(KERNEL)
     assert (row["timing_reduction"], row["denominator"], row["preset"]) == ("mw4x5", "c", "tiny")
+    assert listed(tmp_path / "a.db").items == []
+    (item,) = worklist.build([tmp_path / "a.db"], lambda path: config.Judge()).items
+    assert item.reason == "its final grade divides by c, configured is best-of(numba,c)"

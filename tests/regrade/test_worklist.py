@@ -278,11 +278,14 @@ def test_the_verb_writes_json_lines_and_says_what_it_left_out(
     put(conn, episode(1), grade(episode(1)), final(episode(1), denominator="numba"))
     put(conn, episode(2), grade(episode(2), "score"))
     put(conn, episode(3), grade(episode(3)), final(episode(3)))
+    put(conn, episode(0), grade(episode(0), ts_ms=900))
     out = tmp_path / "w.jsonl"
     found = grade_under("worklist", "--db", db, "--out", out, "--json")
     summary = told(found)
     assert (summary["items"], summary["promotions"], summary["setups"]) == (3, 1, {SETUP.setup: 3})
-    assert found.stderr.splitlines() == [f"{SETUP.setup}  3"]
+    superseded = "a later submission or episode of its task decides"
+    assert found.stderr.splitlines() == [f"left out  1  {superseded}"]
+    assert summary["left_out"] == {superseded: 1}
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["kernel"] for line in lines] == sorted(KERNELS[:3])
     needed = {"db", "grade_id", "episode_id", "kernel", "ts_ms", "setup", "language", "source_mode", "final"}
@@ -290,7 +293,8 @@ def test_the_verb_writes_json_lines_and_says_what_it_left_out(
     assert needed <= set(lines[0])
     assert items.read(out) == listed(db).items
     plain = grade_under("worklist", "--db", db, "--out", out)
-    assert plain.stdout == f"3 submissions (1 promotion) -> {out}; 0 left out\n"
+    told_lines = [f"{SETUP.setup}  3", f"3 submissions (1 promotion) -> {out}; 1 left out"]
+    assert plain.stdout.splitlines() == told_lines
 
 
 @pytest.mark.parametrize(
