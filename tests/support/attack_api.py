@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.cluster.judge_rig import Judge, file_token
 
@@ -32,16 +33,18 @@ def source(body: str = HONEST, before: str = "") -> str:
 
 
 class World:
-    """A judge that graded nothing yet, and the workers of its job."""
+    """A judge with a cache of its own that graded nothing yet, and the workers of its job."""
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
         self.log = run_dir / "judge.log"
         self.shared = run_dir / "shared"
         self.shared.mkdir(parents=True)
+        self.cache = run_dir / "cache"
         self._numbers = itertools.count()
         (run_dir / "fused-tokens").mkdir()
-        with self.log.open("wb") as log:
+        with self.log.open("wb") as log, pytest.MonkeyPatch.context() as environment:
+            environment.setenv("HPCAGENT_BENCH_CACHE", str(self.cache))
             self.judge = Judge(
                 run_dir, settings={"service.input_mode": "any"}, seeds={**SEEDS, "note": CANARY}, log=log
             )

@@ -22,10 +22,11 @@ def planted(world: World) -> World:
     """The judge with another worker's recorded source, workspace and notes, each with the planted string."""
     other = world.worker()
     world.ask("/score", other, source=f"#error {CANARY}\n", optimizer=CANARY)
+    assert world.grades_an_honest_one()  # now the reference is built
     workspace = world.run_dir / "agents" / "node-0" / "problem-9-worker-9"
     workspace.mkdir(parents=True, exist_ok=True)
     (workspace / "solution.c").write_text(f"/* {CANARY} */")
-    for library in (paths.cache_root() / "reference").rglob(f"{KERNEL}.so"):
+    for library in (world.cache / "reference").rglob(f"{KERNEL}.so"):
         body = library.read_bytes()
         if CANARY.encode() not in body:  # bytes after the last section change nothing of a library
             side = library.with_suffix(".planted")
@@ -40,7 +41,7 @@ def hiding(world: World) -> list[Path]:
         world.run_dir / "seeds.json",
         world.judge.shard,
         world.run_dir / "agents" / "node-0" / "problem-9-worker-9" / "solution.c",
-        paths.cache_root() / "reference",
+        world.cache / "reference",
     ]
 
 
@@ -126,4 +127,5 @@ def test_twin_the_planted_strings_are_where_they_were_planted(planted: World) ->
     """Without this the other tests would pass on a judge that has no secrets."""
     assert leaked((planted.run_dir / "seeds.json").read_bytes()) == list(PLANTED)
     assert leaked(planted.judge.shard.read_bytes()) != []
+    assert any(leaked(path.read_bytes()) for path in (planted.cache / "reference").rglob("*.so"))
     assert planted.grades_an_honest_one()
