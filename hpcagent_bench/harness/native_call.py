@@ -254,7 +254,8 @@ class Child:
             return self._go(timeout_s)
         except Ended as gone:
             status: Literal["crash", "refused"] = "refused" if step == "start" else "crash"
-            return self._fail(status, sanitizer_report.memory_error(str(gone)) or f"{prefix}{gone} ({step})")
+            found = sanitizer_report.memory_error(self._process.printed())
+            return self._fail(status, found or f"{prefix}{gone} ({step})")
         except Late as late:
             return self._fail("refused" if step == "start" else "timeout", f"{prefix}{late} ({step})")
         except Over as over:

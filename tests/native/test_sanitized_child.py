@@ -86,6 +86,7 @@ def test_memory_errors_end_the_child(name: str, family: str) -> None:
         outcome = running.call(given, scalars(), timeout_s=20, workspace_bytes=40)
         assert outcome.status == "crash"
         assert outcome.detail.startswith(f"sanitizer: {said}")
+        assert ("axpy.c:12" in outcome.detail) == (family == "gcc")
     given.close()
 
 
@@ -127,6 +128,17 @@ def test_a_submission_cannot_switch_the_sanitizer_off(family: str) -> None:
     given.close()
 
 
+def test_a_memory_error_is_found_behind_much_undefined_behaviour(family: str) -> None:
+    overflows = "".join(f"volatile int v{k} = 2147483647; v{k} = v{k} + 1;" for k in range(60))
+    given = draw()
+    with sanitized(source(f"{overflows} y[N] = 1;"), family) as running:
+        assert running.call(given, scalars(), timeout_s=20).detail.startswith(
+            "sanitizer: heap-buffer-overflow"
+        )
+        assert len(running.sanitizer_notes().splitlines()) == sanitizer_report.LINES_MAX
+    given.close()
+
+
 def test_a_family_that_is_not_there_is_not_available(tmp_path: Path) -> None:
     assert not build.sanitizer_available("no-such-family")
     assert not list(tmp_path.iterdir())
@@ -140,7 +152,16 @@ axpy.c:13:1: runtime error: load of misaligned address 0x7ffe12 for type 'double
 WRITE of size 8 at 0x60200000 thread T0
     #0 0x5555 (/grading/kernel.so+0x1234)
 """
-    assert sanitizer_report.memory_error(printed) == "sanitizer: heap-buffer-overflow (WRITE of size 8)"
+    short = "sanitizer: heap-buffer-overflow (WRITE of size 8)"
+    assert sanitizer_report.memory_error(printed) == short
+    named = """    #0 0x7f in __interceptor_memcpy ../../libsanitizer/asan/asan_interceptors.cpp:827
+    #1 0x7f in axpy_fp64 /build/axpy.c:12
+    #2 0x55 in run /cache/runner/abc/runner.c:298
+
+allocated by thread T0 here:
+    #0 0x7f in other /build/other.c:3
+"""
+    assert sanitizer_report.memory_error(printed + named) == f"{short} at axpy.c:12"
     assert sanitizer_report.undefined(printed).splitlines() == [
         "axpy.c:12:74: runtime error: left shift of 7 by 31 places",
         "axpy.c:13:1: runtime error: load of misaligned address an address for type 'double'",

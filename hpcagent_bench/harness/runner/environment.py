@@ -51,9 +51,9 @@ def library_path() -> dict[str, str]:
     return {"LD_LIBRARY_PATH": ":".join(folders)} if folders else {}
 
 
-def sanitizer_options() -> dict[str, str]:
-    """Reports to standard error, at once, without starting a program to name source lines."""
-    common = "color=never:symbolize=0:print_stacktrace=0"
+def sanitizer_options(family: str) -> dict[str, str]:
+    """Reports to standard error, at once. Only gcc's name source lines without starting a program for it."""
+    common = f"color=never:symbolize={int(family == 'gcc')}:print_stacktrace=0"
     address = (
         "detect_leaks=0:exitcode=86:allocator_may_return_null=1:detect_odr_violation=0:handle_abort=0:"
         "print_legend=0:quarantine_size_mb=16:check_initialization_order=0"

@@ -90,7 +90,7 @@ def native(
     budget = _budget(cores, memory_bytes)
     if sanitizer:
         # the shadow's reservation would exceed any RLIMIT_DATA; what is resident is watched instead
-        env |= sanitizer_options()
+        env |= sanitizer_options(sanitizer)
         data = 0
         budget = _budget(cores, memory_bytes, SANITIZER_BYTES)
 
