@@ -320,7 +320,7 @@ STAMPS = st.sampled_from(["mw4x5", "mwp4x5", "mw4x5-aa", None])
 FINALS = st.lists(st.tuples(STAMPS, st.integers(1, 9), st.booleans()), max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(FINALS, st.randoms())
 def test_any_rows_collapse_to_one_a_protocol_and_stay_so(
     tmp_path_factory: pytest.TempPathFactory, made: list[tuple[str | None, int, bool]], rng: random.Random

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus import spec
@@ -18,7 +19,7 @@ from hpcagent_bench.finals import FinalRule
 from hpcagent_bench.harness import final_rule
 from hpcagent_bench.regrade import worklist
 from hpcagent_bench.regrade.worklist import Worklist
-from hpcagent_bench.results_db import Cell, Episode, Grade, Setup, Source, create, open_ro, record
+from hpcagent_bench.results_db import Cell, Episode, Grade, Setup, Source, open_ro, record
 from hpcagent_bench.results_rows import Kind
 
 KERNELS = ("polygon_area_terms", "tsvc_2_s311", "ext_war_unit", "tsvc_2_vpvts")
@@ -111,12 +112,6 @@ def content(db: Path) -> str:
         return "\n".join(conn.iterdump())
 
 
-def new(path: Path) -> Iterator[sqlite3.Connection]:
-    """A new results database, closed at the end of a fixture."""
-    with closing(create(path)) as conn:
-        yield conn
-
-
 def freeze(folder: Path, sizes: str = "tiny") -> Path:
     """Freeze a run's configuration beside its results.db, as a launch does."""
     from experiments import compose
@@ -142,8 +137,18 @@ def command(*words: object) -> list[str]:
 
 
 def grade_under(*words: object) -> subprocess.CompletedProcess[str]:
-    """Run a verb to its end."""
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=500, check=False)
+    """Run a verb to its end as the command line does, in this process: starting another one takes longer."""
+    from hpcagent_bench import cli
+
+    argv = command(*words)
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", argv[2:]):
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+    return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
 
 
 def told(finished: subprocess.CompletedProcess[str], code: int = 0) -> dict[str, Any]:
