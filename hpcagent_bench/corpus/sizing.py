@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,22 +36,30 @@ def rung(kernel: Kernel, sizes: Sizes, datatype: str = "float64") -> dict[str, i
     derived sizes take the values their form allows, and constraints hold. A bound too small for the smallest
     input is a UserError.
     """
+    if sizes.bytes is None:
+        return kernel.presets["XL"]
+    return dict(_bounded_rung(kernel, sizes.name, sizes.bytes, datatype))
+
+
+@functools.lru_cache(maxsize=256)
+def _bounded_rung(kernel: Kernel, name: str, most: int, datatype: str) -> tuple[tuple[str, int], ...]:
+    """The rung of at most ``most`` bytes; remembered, since every grade asks for it."""
     full = kernel.presets["XL"]
-    if sizes.bytes is None or kernel.input_bytes(full, datatype) <= sizes.bytes:
-        return full
+    if kernel.input_bytes(full, datatype) <= most:
+        return tuple(full.items())
     longest = max((full[symbol] for symbol in kernel.size_symbols), default=1)
     low, high = 0, longest  # largest step of the longest size that fits lies in [low, high)
     while high - low > 1:
         middle = (low + high) // 2
-        fits = kernel.input_bytes(_scaled(kernel, middle, longest), datatype) <= sizes.bytes
+        fits = kernel.input_bytes(_scaled(kernel, middle, longest), datatype) <= most
         low, high = (middle, high) if fits else (low, middle)
     for step in range(low, max(0, low - _ATTEMPTS * _ATTEMPTS), -1):
         scaled = _scaled(kernel, step, longest)
         if kernel.broken_constraint(scaled) is None:
-            return scaled
+            return tuple(scaled.items())
     least = kernel.input_bytes(_scaled(kernel, 1, longest), datatype)
     raise UserError(
-        f"sizes {sizes.name}: bytes = {sizes.bytes} is too small for {kernel.name}",
+        f"sizes {name}: bytes = {most} is too small for {kernel.name}",
         f"its smallest input takes {least} bytes",
     )
 

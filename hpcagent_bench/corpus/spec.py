@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +85,7 @@ class Kernel:
 
     def shapes(self, params: Mapping[str, Number]) -> dict[str, tuple[int, ...]]:
         """Array name to extents under ``params``; a negative extent is a UserError."""
-        values = self.scalars(params)
-        result = {}
-        for name, declared in self.arrays.items():
-            extents = tuple(expressions.integer(axis, values) for axis in expressions.axes(declared.shape))
-            if any(extent < 0 for extent in extents):
-                raise UserError(f"kernel {self.name}: array {name} has shape {extents} under {dict(params)}")
-            result[name] = extents
-        return result
+        return dict(_shapes(self, tuple(params.items())))
 
     def interval(self, name: str, params: Mapping[str, Number]) -> tuple[Number, Number] | None:
         """The declared interval of an array under ``params``, or None; an empty one is a UserError."""
@@ -166,6 +159,21 @@ class Kernel:
         """Execute the file of the custom initialisation and return its function."""
         assert self.initializer is not None
         return reference.load_function(self.initializer, self.manifest.init.func_name or "")
+
+
+@lru_cache(maxsize=512)
+def _shapes(
+    kernel: Kernel, params: tuple[tuple[str, Number], ...]
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Name and extents of every array; remembered, since a grade asks for the same many times."""
+    values = kernel.scalars(dict(params))
+    result = []
+    for name, declared in kernel.arrays.items():
+        extents = tuple(expressions.integer(axis, values) for axis in expressions.axes(declared.shape))
+        if any(extent < 0 for extent in extents):
+            raise UserError(f"kernel {kernel.name}: array {name} has shape {extents} under {dict(params)}")
+        result.append((name, extents))
+    return tuple(result)
 
 
 def entry_symbol(name: str) -> str:

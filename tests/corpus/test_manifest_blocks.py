@@ -200,11 +200,10 @@ def test_scalars_may_pin_their_type(write_kernel: Writer) -> None:
     assert (types["s"], types["t"], types["k"]) == ("float64", "float32", "int64")
 
 
-def test_a_baseline_of_its_own_is_read_and_not_graded(write_kernel: Writer) -> None:
+def test_a_baseline_of_its_own_is_the_denominator(write_kernel: Writer) -> None:
     kernel = write_kernel({"baseline": VENDORED}, files=("best.c",))
     assert kernel.manifest.baseline is not None
-    with pytest.raises(UserError, match="kernel probe is measured against its own baseline"):
-        denominator.for_kernel(kernel, config.Measurement())
+    assert denominator.for_kernel(kernel, config.Measurement()).kinds == ("vendored",)
 
 
 def test_a_kernel_may_say_how_it_is_distributed(write_kernel: Writer) -> None:
