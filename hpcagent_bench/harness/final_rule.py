@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -23,20 +24,35 @@ CONFIG = "config.yaml"
 def of(judge: config.Judge, stamp: str | None = None, cuts_file: Path = grading_cuts.FILE) -> FinalRule:
     """The rule of a judge's settings; ``stamp`` asks for another final protocol than the credited one."""
     protocol = protocols.credited(stamp or judge.measurement.credited_protocol)
-    folders = spec.discover()
-    base = paths.benchmarks_root()
-    tracks = {name: folder.relative_to(base).parts[0] for name, folder in folders.items()}
-    names = {
-        kernel: getattr(judge.measurement.denominator, track)
-        for kernel, track in tracks.items()
-        if hasattr(judge.measurement.denominator, track)
-    }
+    names = _denominators(judge.measurement)
     return FinalRule(
         stamp=protocol.stamp,
         denominators=names,
         sealed=judge.grading.seal,
         cuts=_cuts(names, cuts_file),
     )
+
+
+def _denominators(settings: config.Measurement) -> dict[str, str]:
+    """``denominator.for_kernel`` of every kernel, without reading whole manifests: a plan asks often."""
+    base, found = paths.benchmarks_root(), {}
+    for kernel, folder in spec.discover().items():
+        track = folder.relative_to(base).parts[0]
+        if _ships_baseline(folder / f"{kernel}.yaml"):
+            found[kernel] = "vendored"
+        elif hasattr(settings.denominator, track):
+            found[kernel] = getattr(settings.denominator, track)
+    return found
+
+
+@functools.cache
+def _ships_baseline(manifest: Path) -> bool:
+    """Whether a kernel is measured against a baseline of its own (scoring.md 1.4)."""
+    text = manifest.read_text(encoding="utf-8")
+    if "baseline" not in text:
+        return False
+    raw = yaml.safe_load(text)
+    return isinstance(raw, dict) and raw.get("baseline") is not None
 
 
 def raced(denominator: str) -> tuple[str, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from hpcagent_bench import config
+from hpcagent_bench.corpus import spec
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.finals import Final
-from hpcagent_bench.harness import final_rule, grading_cuts
+from hpcagent_bench.harness import denominator, final_rule, grading_cuts
 
 NEW_YEAR = 1_767_225_600_000
 """2026-01-01T00:00:00Z in milliseconds, as date --date gives it."""
@@ -82,3 +84,18 @@ def test_a_reference_cuts_the_kernels_whose_denominator_races_it(tmp_path: Path)
     assert old(racing, made) == "its final grade is older than the cut of numba (2026-01-01 00:00 UTC)"
     assert rule.cut(racing, NEW_YEAR - 1) is not None
     assert rule.cut(racing, NEW_YEAR) is None
+
+
+def test_the_rule_names_the_denominator_that_the_judge_uses(tmp_path: Path) -> None:
+    settings = config.Judge().measurement
+    settings.denominator.scientific_computing = "numba"
+    rule = final_rule.of(dataclasses.replace(config.Judge(), measurement=settings))
+    kernels = sorted(spec.discover())[::9]
+    for name in kernels:
+        assert rule.denominators[name] == denominator.for_kernel(spec.load(name), settings).name
+    assert {rule.denominators[name] for name in kernels} == {"best-of(numba,c)", "numba"}
+    shipped = tmp_path / "k.yaml"
+    shipped.write_text("name: K  # its baseline\nbaseline: {kind: vendored, source: k.c, language: c}\n")
+    assert final_rule._ships_baseline(shipped)
+    (tmp_path / "l.yaml").write_text("name: L  # no baseline\n")
+    assert not final_rule._ships_baseline(tmp_path / "l.yaml")
