@@ -17,6 +17,7 @@ from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault, References
+from hpcagent_bench.harness.transport import Gap, gap_of
 
 CUT_RETRIES = 1
 """A cut reference is tried again this often before it counts as not the fastest."""
@@ -26,8 +27,7 @@ CUT_RETRIES = 1
 class RaceResult:
     """The race of one input: times in ns per kind, the winner, and why others are missing.
 
-    ``gaps`` are what the outside clock read beyond the inside one, with CPU time used after the answer, in
-    the timed runs just made; ``cold`` is each kind's first call.
+    ``gaps`` are those of the timed runs just made, ``cold`` is each kind's first call.
     """
 
     times: dict[str, tuple[int, ...]]
@@ -36,7 +36,7 @@ class RaceResult:
     leader_source: str
     cuts: dict[str, int]
     lost: dict[str, str]
-    gaps: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    gaps: dict[str, tuple[Gap, ...]] = field(default_factory=dict)
     cold: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -64,7 +64,7 @@ class Race:
     alone: str = ""
     phases: Phases = field(default_factory=Phases)
     times: dict[str, list[int]] = field(default_factory=dict)
-    gaps: dict[str, list[int]] = field(default_factory=dict)
+    gaps: dict[str, list[Gap]] = field(default_factory=dict)
     cuts: dict[str, int] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
     _children: dict[str, Child] = field(default_factory=dict)
@@ -208,9 +208,7 @@ class Race:
         if outcome.status == "ok":
             if timed:
                 self.times.setdefault(kind, []).append(outcome.inside_ns)
-                late = outcome.late_cpu_ns + outcome.load_cpu_ns
-                gap = outcome.outside_ns - outcome.inside_ns + late
-                self.gaps.setdefault(kind, []).append(gap)
+                self.gaps.setdefault(kind, []).append(gap_of(outcome))
             else:
                 self._cold_ns.setdefault(kind, outcome.inside_ns)
         elif outcome.status == "timeout" and cut is not None:
@@ -221,15 +219,16 @@ class Race:
             self._lose(kind, f"{outcome.status}: {outcome.detail}")
 
     def _cut_ns(self, kind: str) -> int | None:
-        """The loser's budget; the leader, and a lone oracle, run under the whole one."""
+        """The loser's budget where it is below the whole one, under which leader and lone oracle run."""
         if kind == self.leader or self.leader not in self.running:
             return None
-        return denominators.cut_budget_ns(self.times.get(self.leader, []), self.settings.measurement)
+        cut = denominators.cut_budget_ns(self.times.get(self.leader, []), self.settings.measurement)
+        return cut if cut is not None and cut < self.budget_s * 1e9 else None
 
     def _attempt(
         self, kind: str, draw: Draw, scalars: Mapping[str, int | float], cut_ns: int | None
     ) -> Outcome:
-        limit = self.budget_s if cut_ns is None else min(self.budget_s, cut_ns / 1e9)
+        limit = self.budget_s if cut_ns is None else cut_ns / 1e9
         with self.phases.of("load"):
             if kind not in self._children:
                 try:

@@ -120,6 +120,14 @@ def test_remembered_timings_spare_the_reference_that_gives_no_answers(
     assert context.references.started == ["c"]
 
 
+def test_loser_that_takes_its_whole_budget_is_lost_not_cut(context: GradingContext, tmp_path: Path) -> None:
+    """Where the leader is slow, twice its time is more than any call may take."""
+    context.settings.timeouts.kernel_s_override = 0.25
+    slow, late = LOOP + "usleep(180000);\n", "static int k; if (k++) usleep(500000);\n" + LOOP
+    with pytest.raises(JudgeFault, match="C reference of tsvc_2_vtvtv is lost .*timeout"):
+        race(context, tmp_path, c=late, numba=slow)
+
+
 def test_complete_race_waits_for_the_slow_one(context: GradingContext, tmp_path: Path) -> None:
     context.settings.measurement.baseline_race = "complete"
     found = race(context, tmp_path, c=LOOP + "usleep(150000);\n", numba=LOOP).race
