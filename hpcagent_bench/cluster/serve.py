@@ -196,4 +196,7 @@ def serve(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) ->
         announce,
         office.desk.stop,
     )
-    server.run(sockets=[listener])
+    try:
+        server.run(sockets=[listener])
+    finally:
+        office.desk.close()  # also where an impatient second signal skipped the application's own end

@@ -21,6 +21,8 @@ OUTPUT_MAX = 64 << 10
 """Bytes of each of its streams that are kept."""
 FILE_BYTES = 16 << 20
 REPORT_MAX = 64
+WATCHERS_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
+"""What a tool that watches may need to be found; the delivery's own environment is another."""
 DRAIN_S = 2.0
 
 
@@ -79,7 +81,7 @@ def run(argv: Sequence[str], draw: int, report: tuple[int, int], limits: Limits)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=(draw, report[1]),
-        env={"PATH": os.environ.get("PATH", "/usr/bin:/bin")},
+        env={name: os.environ[name] for name in WATCHERS_ENVIRONMENT if name in os.environ},
         cwd="/",
         start_new_session=True,
     )

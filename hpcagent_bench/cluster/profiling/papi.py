@@ -12,8 +12,10 @@ from pathlib import Path
 
 from hpcagent_bench.cluster import wire
 from hpcagent_bench.cluster.profiling.launching import Limits
+from hpcagent_bench.cluster.profiling.papi_counter import NO_PAPI
 from hpcagent_bench.cluster.profiling.perf import Missing
 from hpcagent_bench.cluster.profiling.subject import Subject
+from hpcagent_bench.cluster.refusals import Refused
 
 COUNTER = Path(__file__).resolve().parent / "papi_counter.py"
 PROBE_TIMEOUT_S = 30
@@ -62,6 +64,8 @@ def watch(subject: Subject, limits: Limits, group: str) -> wire.Profiled:
             out.unlink(missing_ok=True)
             before = [sys.executable, str(COUNTER), str(out), event, "--"]
             ran = subject.run(limits, calls=1, before=before)
+            if ran.status == NO_PAPI:
+                raise Refused(503, "PAPI does not initialise", cause="papi_init_failed")
             seconds = ran.call_s or seconds
             counters.append(wire.Counter(event=event, value=_value(out)))
     return wire.Profiled(threads=len(limits.cores), elapsed_s=seconds, counters=counters)
