@@ -38,13 +38,13 @@ _STRINGS = {
     "an include by its whole path": re.compile(r"#\s*include(_next)?\s*[<\"]\s*(/|\.\./)"),
 }
 _FORTRAN = {
-    "a directive of a compiler": re.compile(r"^\s*!(gcc|dir|dec)\$", re.IGNORECASE | re.MULTILINE),
+    "a directive of a compiler": re.compile(r"^[ \t]*!(gcc|dir|dec)\$", re.IGNORECASE | re.MULTILINE),
     "an include by its whole path": re.compile(
-        r"^\s*#?\s*include\s*['\"<]\s*(/|\.\./)", re.IGNORECASE | re.MULTILINE
+        r"^[ \t]*(#[ \t]*)?include[ \t]*['\"<]\s*(/|\.\./)", re.IGNORECASE | re.MULTILINE
     ),
 }
 _PYTHON = {
-    "unsafe math for numba": re.compile(r"\bfastmath\s*=\s*(?!False)"),
+    "unsafe math for numba": re.compile(r"\bfastmath\s*=(?!\s*False\b)"),
     "code of another language": re.compile(r"\b(ctypes|cffi|llvmlite|intrinsic|inline_asm)\b"),
     "a process or a thread of its own": re.compile(
         r"\b(subprocess|multiprocessing|threading|concurrent|os\.fork)\b"

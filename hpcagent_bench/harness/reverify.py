@@ -89,7 +89,8 @@ def _dual_oracle(bench: Untimed, drawn: Drawn, expected: Mapping[str, npt.NDArra
     context, kernel = bench.context, bench.kernel
     graded = bench.answered_by
     other = "numba" if graded == "c" else "c"
-    key = (kernel.name, context.settings.service.datatype, graded, str(sorted(drawn.case.params.items())))
+    datatype, params = context.settings.service.datatype, str(sorted(drawn.case.params.items()))
+    key = (kernel.name, datatype, graded, bench.family, params)
     if key not in context.dual_oracle:
         context.dual_oracle[key] = _ask_other(bench, drawn, other, expected)
     if context.dual_oracle[key]:

@@ -6,6 +6,7 @@ A memory error rejects. Undefined behaviour only makes the grade suspect, and wh
 from __future__ import annotations
 
 from hpcagent_bench.harness.native_call import Child
+from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.reverify import public_case
 from hpcagent_bench.harness.submission import Grading, Rejection
 from hpcagent_bench.harness.untimed import Untimed, note
@@ -18,7 +19,11 @@ REPORT = "sanitizer: "
 def run(grading: Grading, bench: Untimed, child: Child) -> Rejection | None:
     """One sanitized call; its outputs were compared elsewhere, so only what the sanitizers say counts."""
     with bench.drawn(public_case(grading.context, grading, PRESET), answered=False) as drawn:
-        failure = bench.call(drawn, child)
+        try:
+            failure = bench.call(drawn, child)
+        except JudgeFault as fault:
+            not_applied(grading, str(fault))
+            return None
     undefined = child.sanitizer_notes().splitlines()
     if undefined:
         grading.suspicion = grading.suspicion or f"undefined behaviour: {undefined[0]}"
