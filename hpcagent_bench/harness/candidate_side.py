@@ -15,6 +15,7 @@ from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.runner.watch import COUNTED
 from hpcagent_bench.harness.schedule import Turn
+from hpcagent_bench.harness.transport import Gap, gap_of
 
 JUDGE_SIDE = ("seal:", "memory:")
 """How an outcome starts that says the judge's own sealing or memory failed, not the submission."""
@@ -32,20 +33,21 @@ def gpu_runtime(files: Iterable[str]) -> str:
 class CandidateRuns:
     """What the candidate did on one input so far. Times in ns; ``failed`` names the first failing run.
 
-    ``inside``, ``outside``, ``cpu`` and ``late`` (CPU time used just before GO or after the answer) hold the
-    timed runs in order, ``cold`` the first call of every process. ``fp_modes`` is what it left changed of
-    floating-point modes, ``strayed`` the cores it was found on that it was not granted. ``disturbed`` says
-    that counted CPU time alone speaks against it.
+    ``inside``, ``outside``, ``cpu`` and ``gaps`` hold the timed runs in order, ``cold`` the first call of
+    every process. ``fp_modes`` is what it left changed of floating-point modes, ``strayed`` the cores it was
+    found on that it was not granted. ``disturbed`` says that counted CPU time alone speaks against it, and
+    ``attempts`` how often the input was measured for that.
     """
 
     inside: list[int] = field(default_factory=list)
     outside: list[int] = field(default_factory=list)
     cpu: list[int] = field(default_factory=list)
-    late: list[int] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     cold: list[int] = field(default_factory=list)
     failed: str = ""
     timed_out: bool = False
     disturbed: bool = False
+    attempts: int = 1
     stopped_at_ns: float | None = None
     max_rel_error: float = 0.0
     device_runtime: str = ""
@@ -121,7 +123,7 @@ class CandidateSide:
             self.runs.inside.append(outcome.inside_ns)
             self.runs.outside.append(outcome.outside_ns)
             self.runs.cpu.append(outcome.cpu_ns)
-            self.runs.late.append(outcome.late_cpu_ns + outcome.load_cpu_ns)
+            self.runs.gaps.append(gap_of(outcome))
 
     def _fault(self, outcome: Outcome) -> str:
         """How the call itself went wrong, or an empty string; JudgeFault when the judge did."""

@@ -20,7 +20,7 @@ from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome, layout_for
 from hpcagent_bench.harness.race import Race, RaceResult
 from hpcagent_bench.harness.schedule import InputSeeds, Turn
-from hpcagent_bench.harness.transport import Runner
+from hpcagent_bench.harness.transport import NO_GAP, Gap, Runner
 
 __all__ = ["CandidateRuns", "InputMeasurement", "InputResult", "InputSeeds", "input_seeds"]
 
@@ -30,8 +30,8 @@ class InputResult:
     """One measured input. ``reduction`` is None unless every run was correct.
 
     ``bytes_moved`` are those of all declared arrays, ``bytes_changed`` those of output elements that the
-    reference really changed on the canonical draw (None: not counted). ``slack_ns`` is the widest honest gap
-    between the two clocks of a call, ``phases`` seconds of wall time.
+    reference really changed on the canonical draw (None: not counted). ``slack`` are a call's widest honest
+    gaps, ``phases`` seconds of wall time.
     """
 
     cell: InputCell
@@ -40,7 +40,7 @@ class InputResult:
     reduction: timing.Reduction | None
     bytes_moved: int
     bytes_changed: int | None = None
-    slack_ns: float = 0.0
+    slack: Gap = NO_GAP
     phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -249,10 +249,10 @@ class InputMeasurement:
         return found.bad * changed.itemsize
 
     def _result(self, race: RaceResult | None, phases: Mapping[str, float]) -> InputResult:
-        reduction, slack = None, 0.0
+        reduction, slack = None, NO_GAP
         if race is not None:
             margin = self.context.settings.record.clock_margin_us * 1e3
-            slack = self.context.transport.slack_ns(self.runner, race.gaps, margin)
+            slack = self.context.transport.slack(self.runner, race.gaps, margin)
             self.context.transport.note(race.gaps)
         if race is not None and self.candidate is not None:
             if self.runs.stopped_at_ns is not None:

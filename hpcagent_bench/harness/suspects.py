@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
+from hpcagent_bench.harness import transport
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
 
@@ -18,6 +19,10 @@ CPU_SLACK_NS = 2_000_000
 
 COLD_SHARE = 2.0
 """A candidate whose first call in a process gains this much less than the later ones is worth a note."""
+
+WAITING_TIMES = 4.0
+WAITING_NS = 10_000_000
+"""Waiting for a processor that is believed of a candidate: some times the references', or two time slices."""
 
 Rule = Callable[[InputResult, GradingContext], str]
 
@@ -52,17 +57,29 @@ def physical_floor(result: InputResult, context: GradingContext) -> str:
     return f"wrote its outputs at {rate:.4g} GB/s, more than this node can" if rate > bound else ""
 
 
-def clocks(result: InputResult, _: GradingContext) -> str:
-    """The clock inside must not fall behind the one outside by more than the references' did.
+def clocks(result: InputResult, context: GradingContext) -> str:
+    """The clock inside must not fall behind the others by more than the references' did.
 
-    Work after the answer counts as time kept from the inside clock. The median over the runs decides: one
-    delayed answer proves nothing, and who skews fewer than half of the runs does not move his median.
+    Time that is hidden shows in the wall clock outside, and, unless it was spent waiting, as CPU time. More
+    CPU time than the granted cores have in the time shown is proof. On several cores less than that may be
+    honest, and on a busy machine an answer waits its turn: then both must speak. Waiting alone is believed
+    within bounds. Medians decide: one late answer proves nothing, and who skews fewer than half of the runs
+    moves no median.
     """
-    runs = result.runs
-    gaps = [o - i + late for o, i, late in zip(runs.outside, runs.inside, runs.late, strict=True)]
-    if min(gaps) < 0 or statistics.median(gaps) > result.slack_ns:
+    runs, slack = result.runs, result.slack
+    gap = transport.median(runs.gaps)
+    others = len(context.cores) - 1
+    beyond = statistics.median(g.cpu - others * i for g, i in zip(runs.gaps, runs.inside, strict=True))
+    hidden = beyond > slack.cpu or (gap.wall > slack.wall and gap.cpu > slack.cpu)
+    if hidden or gap.wall > max(WAITING_NS, WAITING_TIMES * slack.wall):
         return "the clocks inside and outside disagree"
     return ""
+
+
+def handing_over(result: InputResult, _: GradingContext) -> str:
+    """While its input is handed over a child has no more to compute than the references' children have."""
+    load = transport.median(result.runs.gaps).load
+    return "computed outside the clock, while its input was handed over" if load > result.slack.load else ""
 
 
 def cores_used(result: InputResult, context: GradingContext) -> str:
@@ -80,8 +97,9 @@ RULES: tuple[Rule, ...] = (
     ratio_bound,
     declared_bandwidth,
     physical_floor,
-    clocks,
     cores_used,
+    clocks,
+    handing_over,
 )
 
 
@@ -95,18 +113,20 @@ def suspect_timing(result: InputResult, context: GradingContext) -> str:
 
 
 def unattested(result: InputResult, _: GradingContext) -> str:
-    """A credited gain too small for the two clocks to vouch for, or an empty string.
+    """A credited gain too small for the outer clocks to vouch for, or an empty string.
 
-    A candidate may have hidden up to the slack; where the gain is no more than that, it rests on the inside
-    clock alone.
+    A candidate may have hidden up to the slack of the clock that binds it; where the gain is no more than
+    that, it rests on the inside clock alone.
     """
     reduction = result.reduction
     if reduction is None or reduction.speedup <= 1 or result.runs.stopped_at_ns is not None:
         return ""
     gain = reduction.baseline - reduction.candidate
-    if gain >= result.slack_ns:
+    by_cpu = transport.median(result.runs.gaps).cpu <= result.slack.cpu
+    hideable = min(result.slack.wall, result.slack.cpu) if by_cpu else result.slack.wall
+    if gain >= hideable:
         return ""
-    return f"gain of {gain / 1e3:.3g} us is below what the clocks attest ({result.slack_ns / 1e3:.3g} us)"
+    return f"gain of {gain / 1e3:.3g} us is below what the clocks attest ({hideable / 1e3:.3g} us)"
 
 
 def note(result: InputResult, context: GradingContext) -> str:
@@ -117,6 +137,8 @@ def note(result: InputResult, context: GradingContext) -> str:
     if stopped is not None:
         return f"stopped at {stopped / 1e9:.3g} s, graded on one complete run"
     said = [unattested(result, context), _cold(result)]
+    if result.runs.attempts > 1:
+        said.append(f"measured {result.runs.attempts} times: CPU time alone spoke against it before")
     if result.runs.fp_modes:
         said.append(f"left floating-point modes changed: {result.runs.fp_modes}")
     return "; ".join(filter(None, said))

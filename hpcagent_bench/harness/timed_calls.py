@@ -28,8 +28,9 @@ def measure(
     settings = grading.settings
     for cell in settings.cells:
         grading.context.progress("timing", input=cell.index + 1, inputs=len(settings.cells))
-        for _ in range(ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             result = _one_input(grading, cell, start, runner, against)
+            result.runs.attempts = attempt
             if not result.runs.disturbed:
                 break
         grading.inputs.append(result)

@@ -102,7 +102,7 @@ def test_stopped_candidate_is_graded_on_its_warm_up(context: GradingContext) -> 
         verdict = submit(context, LOOP + "usleep(120000);\n")
     finally:
         context.settings.timeouts.guillotine_floor_s = 1.0
-    assert all(i.result.runs.stopped_at_ns == 50e6 for i in verdict.inputs)
+    assert all((i.result.runs.stopped_at_ns or 0) >= 50e6 for i in verdict.inputs)
     assert all(len(i.result.runs.cold) == 1 for i in verdict.inputs)
     assert all(0 < i.ratio <= 0.5 for i in verdict.inputs)
     assert all("graded on one complete run" in i.note for i in verdict.inputs)

@@ -230,3 +230,9 @@ def test_floating_point_modes_left_changed_are_noted(context: GradingContext) ->
     result = measured([10 * MS] * 5)
     changed = dataclasses.replace(result, runs=dataclasses.replace(result.runs, fp_modes="flush-to-zero"))
     assert suspects.note(changed, context) == "left floating-point modes changed: flush-to-zero"
+
+
+def test_input_measured_again_says_so(context: GradingContext) -> None:
+    result = measured([10 * MS] * 5)
+    result.runs.attempts = 3
+    assert suspects.note(result, context) == "measured 3 times: CPU time alone spoke against it before"
