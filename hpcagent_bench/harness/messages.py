@@ -25,6 +25,9 @@ IN_DRAW, IN_OUTPUTS = 0, 1
 FRAME_MAX = 1 << 16
 FP_MODES = {1: "flush-to-zero", 2: "denormals-are-zero", 4: "rounding", 8: "traps", 16: "precision"}
 
+CLOCK_SKEWED = 32
+"""Beside the modes: the child's own clock fell behind the kernel's, whose reading was taken instead."""
+
 _HEAD = struct.Struct("=II")
 _GO = struct.Struct("=IIQ")
 _DONE = struct.Struct("=IIQQQ")
@@ -55,14 +58,15 @@ class Done(NamedTuple):
     inside_ns: int
     cpu_ns: int
     fp_modes: str
+    skewed: bool
 
 
 def done(frame: bytes) -> Done | None:
     """A DONE frame, None when it is none."""
     if len(frame) != _DONE.size or kind(frame) != DONE:
         return None
-    _, _, nonce, inside_ns, cpu_ns = _DONE.unpack(frame)
-    return Done(nonce, inside_ns, cpu_ns, fp_modes(frame))
+    _, changed, nonce, inside_ns, cpu_ns = _DONE.unpack(frame)
+    return Done(nonce, inside_ns, cpu_ns, fp_modes(frame), bool(changed & CLOCK_SKEWED))
 
 
 def fp_modes(frame: bytes) -> str:

@@ -44,7 +44,8 @@ class Outcome:
     child's threads from GO until they stood, ``late_cpu_ns`` the part of it that came after the answer and
     ``load_cpu_ns`` what they used while this call's draw was handed over (0 for a child's first draw), all
     read by the judge. ``fp_modes`` names floating-point modes that the code left changed (they are put
-    right before the next call), ``overrun`` the array past whose end it wrote.
+    right before the next call), ``overrun`` the array past whose end it wrote. ``skewed`` says that the
+    child's own clock fell behind the kernel's, whose reading ``inside_ns`` then is.
 
     ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
     submission was loaded and with ``memory:`` when the judge had none left: neither is the submission's
@@ -61,6 +62,7 @@ class Outcome:
     load_cpu_ns: int = 0
     fp_modes: str = ""
     overrun: str = ""
+    skewed: bool = False
 
 
 class Loader(Protocol):
@@ -372,6 +374,7 @@ class Child:
             late_cpu_ns=used.late_cpu_ns,
             load_cpu_ns=used.load_cpu_ns,
             fp_modes=_modes(self._load_modes, done.fp_modes),
+            skewed=done.skewed,
         )
 
     def close(self) -> None:

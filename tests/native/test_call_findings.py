@@ -285,7 +285,7 @@ def test_every_thread_runtime_is_told_the_granted_cores() -> None:
     assert BINDING.symbol == "axpy_fp64"
 
 
-PATCHED = """#include <dlfcn.h>
+PATCH = """#include <dlfcn.h>
 #include <string.h>
 #include <time.h>
 #include <sys/mman.h>
@@ -293,24 +293,28 @@ PATCHED = """#include <dlfcn.h>
 static volatile double sink;
 static void compute(int us)
 {
-    struct timespec t, u; clock_gettime(CLOCK_MONOTONIC, &t);
-    do { sink += 1; clock_gettime(CLOCK_MONOTONIC, &u); }
+    struct timespec t, u; syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    do { sink += 1; syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &u); }
     while ((u.tv_sec - t.tv_sec) * 1e6 + (u.tv_nsec - t.tv_nsec) / 1e3 < us);
 }
-static ssize_t patched(int fd, const void *frame, size_t bytes, int flags)
+static void patch(const char *name, void *to)
+{
+    unsigned char jump[12] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
+    void *from = dlsym(RTLD_DEFAULT, name);
+    memcpy(jump + 2, &to, 8);
+    mprotect((char *)((uintptr_t)from & ~4095L), 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+    memcpy(from, jump, sizeof jump);
+}
+"""
+PATCHED = (
+    PATCH
+    + """static ssize_t patched(int fd, const void *frame, size_t bytes, int flags)
 {
     if (*(const uint32_t *)frame == 3) compute(MICROSECONDS);
     return syscall(SYS_sendto, fd, frame, bytes, flags, 0, 0);
 }
-__attribute__((constructor)) static void first(void)
-{
-    unsigned char jump[12] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
-    void *to = patched, *send = dlsym(RTLD_DEFAULT, "send");
-    memcpy(jump + 2, &to, 8);
-    char *page = (char *)((uintptr_t)send & ~4095L);
-    mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
-    memcpy(send, jump, sizeof jump);
-}"""
+__attribute__((constructor)) static void first(void) { patch("send", patched); }"""
+)
 """Puts code of its own in the place of the runner's send: it computes on the draw before the clock starts."""
 
 
@@ -335,4 +339,36 @@ def test_what_it_computes_before_the_clock_is_told_however_little() -> None:
         assert outcomes[0].load_cpu_ns == 0
         used[us] = [outcome.load_cpu_ns for outcome in outcomes[1:]]
     assert 0 < min(used[0]) < 450_000 < max(used[500])
+    given.close()
+
+
+HALF = (
+    PATCH
+    + """static int half(clockid_t clock, struct timespec *t)
+{
+    syscall(SYS_clock_gettime, clock, t);
+    if (clock == CLOCK_MONOTONIC) { uint64_t ns = (t->tv_sec * 1000000000ul + t->tv_nsec) / 2;
+    t->tv_sec = ns / 1000000000ul; t->tv_nsec = ns % 1000000000ul; }
+    return 0;
+}
+__attribute__((constructor)) static void first(void) { patch("clock_gettime", half); }"""
+)
+
+
+@ON_X86
+def test_a_clock_patched_in_the_process_is_told_and_not_believed() -> None:
+    given = draw()
+    with child("compute(20000);", HALF) as running:
+        for _ in range(3):
+            outcome = running.call(given, scalars(), timeout_s=10)
+            assert (outcome.status, outcome.skewed) == ("ok", True)
+            assert outcome.inside_ns >= 19_999_000  # it computes until 20 ms have passed, less the overhead
+    given.close()
+
+
+def test_clocks_left_alone_agree() -> None:
+    given = draw()
+    with child(HONEST) as running:
+        outcomes = [running.call(given, scalars(), timeout_s=10) for _ in range(30)]
+    assert sum(outcome.skewed for outcome in outcomes) <= 3  # interrupted right between the two clocks
     given.close()

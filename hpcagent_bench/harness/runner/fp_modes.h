@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 enum { HB_FLUSH = 1, HB_DENORMALS_ZERO = 2, HB_ROUNDING = 4, HB_TRAPS = 8, HB_PRECISION = 16 };
+enum { HB_CLOCK = 32 }; /* beside the modes in a frame: the process' own clock fell behind the kernel's */
 
 #if defined(__x86_64__)
 /* Intel SDM vol. 1: MXCSR (10.2.3) and the x87 control word (8.1.5) as a process starts with them, without the

@@ -1,6 +1,7 @@
-/* What the Python runner takes from C: the system-call filter and the floating-point modes. */
+/* What the Python runner takes from C: the system-call filter, the floating-point modes and the kernel's clock. */
 #define _GNU_SOURCE
 #include "fp_modes.h"
+#include "kernel_clock.h"
 #include "lockdown.h"
 
 /* 0, or an errno value when the kernel has no system-call filter. */
@@ -13,4 +14,9 @@ int hb_guard_lock(void)
 unsigned hb_guard_modes(void)
 {
     return hb_fp_restore();
+}
+
+uint64_t hb_guard_ns(void)
+{
+    return hb_kernel_ns();
 }

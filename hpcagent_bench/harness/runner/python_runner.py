@@ -36,6 +36,9 @@ LOAD_HEAD = struct.Struct("=IIIIQQQQ")
 GO_FRAME = struct.Struct("=IIQ")
 DONE_FRAME = struct.Struct("=IIQQQ")
 CALIBRATIONS = 1000
+SKEW_NS, SKEW_SHARE = 50_000, 1000
+CLOCK_SKEWED = 32
+"""Beside the changed modes: the process' own clock fell behind the kernel's."""
 
 
 class Runner:
@@ -44,6 +47,8 @@ class Runner:
     def __init__(self, control: socket.socket, guard: ctypes.CDLL, arg_order: list[str]) -> None:
         self.control = control
         self.restore_modes: Callable[[], int] = guard.hb_guard_modes
+        guard.hb_guard_ns.restype = ctypes.c_uint64
+        self.kernel_ns: Callable[[], int] = guard.hb_guard_ns
         self.arg_order = arg_order
         self.clock = time.clock_gettime_ns  # before the module could put another in its place
         self.overhead_ns = self.calibrate()
@@ -115,7 +120,7 @@ class Runner:
         function: Callable[..., Any] = self.function
         args = self.args
         clock, wall, used = self.clock, time.CLOCK_MONOTONIC, time.CLOCK_PROCESS_CPUTIME_ID
-        send, restore = self.control.send, self.restore_modes
+        send, restore, kernel_ns = self.control.send, self.restore_modes, self.kernel_ns
         frame = self.control.recv(FRAME_MAX)
         if not frame:
             os._exit(0)
@@ -124,11 +129,16 @@ class Runner:
             raise RuntimeError("protocol: not a go frame")
         cpu = clock(used)
         clock(wall)
+        outer = kernel_ns()
         start = clock(wall)
         function(*args)
         inside = clock(wall) - start
+        whole = kernel_ns() - outer
         cpu = clock(used) - cpu
-        send(DONE_FRAME.pack(DONE, restore(), nonce, max(1, inside - self.overhead_ns), cpu))
+        changed = restore()
+        if whole > inside + inside // SKEW_SHARE + SKEW_NS:
+            inside, changed = whole, changed | CLOCK_SKEWED
+        send(DONE_FRAME.pack(DONE, changed, nonce, max(1, inside - self.overhead_ns), cpu))
 
 
 def load_module(name: str, path: str) -> ModuleType:
