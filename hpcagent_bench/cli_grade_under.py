@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import platform
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -95,7 +96,8 @@ def run(
 
     Every grade is committed before the next one begins: final grades to regrade-cells-I.db, promoted
     submissions to regrade-I.db, calibrations (--aa) to regrade-aa-I.db of the folder. What any shard holds
-    there is not graded again, faults of the judge excepted. Exit code 1: something is left.
+    there is not graded again, faults of the judge excepted. Shards on one host take turns at timing. Exit
+    code 1: something is left.
 
     Example: srun -n 8 hpcagent-bench grade-under run --worklist worklist.jsonl --out-dir out --seeds FILE
     """
@@ -105,7 +107,7 @@ def run(
     shard, shards = _place(shard, shards)
     options = grades.Options(worklist, out_dir, shard, shards, aa)
     listed = items.read(worklist)
-    context = _context(listed, protocol, config, judge, sizes, seeds, cores)
+    context = _context(listed, protocol, config, judge, sizes, seeds, cores, out_dir)
     report = grades.run(options, context, lambda line: print(line, file=sys.stderr, flush=True))
     if json_:
         print(json.dumps({"shard": shard, "shards": shards, "out_dir": str(out_dir), **report.to_json()}))
@@ -190,6 +192,7 @@ def _context(
     sizes: str,
     seeds: Path | None,
     cores: str,
+    out_dir: Path,
 ) -> GradingContext:
     """A judge's grading context for these items, with its seal and its seeds checked."""
     from experiments import compose
@@ -206,11 +209,14 @@ def _context(
         rung = compose.judge_and_sizes(None, judge, sizes or _rung(listed))[1]
     if frozen is not None:
         print(f"configuration: {frozen}", file=sys.stderr)
+    measurement = chosen.measurement
     if protocol:
-        measurement = dataclasses.replace(
-            chosen.measurement, credited_protocol=protocols.credited(protocol).stamp
-        )
-        chosen = dataclasses.replace(chosen, measurement=measurement)
+        stamp = protocols.credited(protocol).stamp
+        measurement = dataclasses.replace(measurement, credited_protocol=stamp)
+    if not measurement.timing_lock:  # shards on one host must not time at once
+        lock = out_dir.absolute() / f".timing-{platform.node()}.lock"
+        measurement = dataclasses.replace(measurement, timing_lock=str(lock))
+    chosen = dataclasses.replace(chosen, measurement=measurement)
     if chosen.grading.seal:
         seal.require_user_namespaces()
     granted = timed_cores(core_list(cores), chosen.measurement.pin_threads)
