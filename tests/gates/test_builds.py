@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +52,26 @@ def test_a_failed_first_build_ends_the_others(context: GradingContext, tmp_path:
     assert grading.sanitized is not None
     assert grading.sanitized.timed_out
     assert grading.sanitized.seconds < context.settings.timeouts.compile_s
+
+
+def test_the_first_build_goes_ahead_of_the_others(
+    context: GradingContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, seen = sandbox.build, {}
+
+    def watched(source: str, language: str, symbol: str, folder: Path, **more: Any) -> sandbox.Build:
+        nice = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+        seen[folder.name] = (nice, more["timeout_s"])
+        return make(source, language, symbol, folder, **more)
+
+    monkeypatch.setattr(sandbox, "build", watched)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    build_gate(context, submission(version()), tmp_path)
+    limit = context.settings.timeouts.compile_s
+    assert seen["build"] == (own, limit)
+    assert seen["rebuild"][0] > own
+    assert seen["rebuild"][1] > limit
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
 
 
 @pytest.mark.parametrize(
