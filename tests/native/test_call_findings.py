@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hpcagent_bench.harness.child_process import ChildProcess
-from hpcagent_bench.harness.runner import environment, start
+from hpcagent_bench.harness.runner import environment, proc, start
 from hpcagent_bench.harness.runner.proc import Budget
 from hpcagent_bench.harness.runner.watch import Refused, Used
 from tests.native.native_kernels import BINDING, HONEST, N, child, draw, native, scalars, source
@@ -27,11 +27,13 @@ __attribute__((constructor)) static void first(void) { pthread_t t; pthread_crea
 
 @pytest.fixture
 def slow_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that takes 20 ms from the answer to the stop, as on a loaded machine."""
+    """A judge slow to stop a child, as on a loaded machine: 0.1 s, and on while the child computes."""
     freeze = ChildProcess.freeze
 
     def slow(self: ChildProcess) -> None:
-        time.sleep(0.02)
+        start, cpu = time.monotonic(), proc.cpu_ns(self.pid)
+        while time.monotonic() < start + 0.1 or 1_000_000 < proc.cpu_ns(self.pid) - cpu < 20_000_000:
+            time.sleep(0.01)
         freeze(self)
 
     monkeypatch.setattr(ChildProcess, "freeze", slow)
@@ -40,7 +42,7 @@ def slow_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("slow_to_stop")
 def test_a_thread_that_computes_after_the_answer_is_refused() -> None:
     given = draw()
-    with child(HONEST + " go = 1;", LATE, cores=(0, 1)) as running:
+    with child(HONEST + " go = 1; usleep(200);", LATE, cores=(0, 1)) as running:
         outcome = running.call(given, scalars(), timeout_s=10)
         assert (outcome.status, outcome.detail) == ("refused", "protocol: computed after it returned")
     given.close()
