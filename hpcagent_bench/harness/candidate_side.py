@@ -34,15 +34,17 @@ class CandidateRuns:
     """What the candidate did on one input so far. Times in ns; ``failed`` names the first failing run.
 
     ``inside``, ``outside``, ``cpu`` and ``gaps`` hold the timed runs in order, ``cold`` the first call of
-    every process. ``fp_modes`` is what it left changed of floating-point modes, ``strayed`` the cores it was
-    found on that it was not granted. ``disturbed`` says that counted CPU time alone speaks against it, and
-    ``attempts`` how often the input was measured for that.
+    every process. ``skewed`` counts the timed runs in which its own clock fell behind the kernel's.
+    ``fp_modes`` is what it left changed of floating-point modes, ``strayed`` the cores it was found on that
+    it was not granted. ``disturbed`` says that counted CPU time alone speaks against it, and ``attempts`` how
+    often the input was measured for that.
     """
 
     inside: list[int] = field(default_factory=list)
     outside: list[int] = field(default_factory=list)
     cpu: list[int] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    skewed: int = 0
     cold: list[int] = field(default_factory=list)
     failed: str = ""
     timed_out: bool = False
@@ -124,6 +126,7 @@ class CandidateSide:
             self.runs.outside.append(outcome.outside_ns)
             self.runs.cpu.append(outcome.cpu_ns)
             self.runs.gaps.append(gap_of(outcome))
+            self.runs.skewed += outcome.skewed
 
     def _fault(self, outcome: Outcome) -> str:
         """How the call itself went wrong, or an empty string; JudgeFault when the judge did."""

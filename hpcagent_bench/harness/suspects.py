@@ -64,14 +64,15 @@ def clocks(result: InputResult, context: GradingContext) -> str:
     CPU time than the granted cores have in the time shown is proof. On several cores less than that may be
     honest, and on a busy machine an answer waits its turn: then both must speak. Waiting alone is believed
     within bounds. Medians decide: one late answer proves nothing, and who skews fewer than half of the runs
-    moves no median.
+    moves no median. A clock that fell behind the kernel's was not believed, but tells what was tried.
     """
     runs, slack = result.runs, result.slack
     gap = transport.median(runs.gaps)
     others = len(context.cores) - 1
     beyond = statistics.median(g.cpu - others * i for g, i in zip(runs.gaps, runs.inside, strict=True))
     hidden = beyond > slack.cpu or (gap.wall > slack.wall and gap.cpu > slack.cpu)
-    if hidden or gap.wall > max(WAITING_NS, WAITING_TIMES * slack.wall):
+    skewed = runs.skewed > len(runs.inside) / 2
+    if hidden or skewed or gap.wall > max(WAITING_NS, WAITING_TIMES * slack.wall):
         return "the clocks inside and outside disagree"
     return ""
 
