@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import threading
 import uuid
@@ -9,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hpcagent_bench import results_db
 from hpcagent_bench.cluster import answers, replies
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from hpcagent_bench.cluster.profiling.looks import Look
     from hpcagent_bench.cluster.wire import ProfileAnswer
 
+Result = TypeVar("Result")
 Grader = Callable[[GradingContext, Submission], Verdict]
 Settler = Callable[[GradingContext, Kernel], Settings]
 
@@ -69,7 +72,7 @@ class Desk:
     _submitting: set[tuple[tuple[int, str, int], str]] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
-        self._line = Line(self.context.settings.service.max_waiting, _keep_stops_from_children)
+        self._line = Line(self.context.settings.service.max_waiting, self._take_the_desk)
         self._replies = Replies(None if self.shard is None else self.shard.parent / "answers")
 
     @property
@@ -99,6 +102,10 @@ class Desk:
 
         return self._put(caller, lambda: looks.run(self.context, look, request), request)
 
+    def between_grades(self, work: Callable[[], Result], caller: Caller) -> Future[Result]:
+        """Queue work of the judge's own that would disturb a timing."""
+        return self._put(caller, work)
+
     def stop(self) -> None:
         """From now on a grade counts only when nothing in it speaks against the submission."""
         self._stopping.set()
@@ -107,6 +114,12 @@ class Desk:
         """Drop what waits, let nothing new in, end the children."""
         self._line.close()
         self.context.close()
+
+    def _take_the_desk(self) -> None:
+        """What the grading thread begins with: every core of this judge, and no ear for stop signals."""
+        _keep_stops_from_children()
+        with contextlib.suppress(OSError):  # cores taken away since are found before each grade
+            os.sched_setaffinity(0, self.context.granted)
 
     # Queueing
 

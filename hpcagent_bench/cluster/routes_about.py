@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import statistics
 from typing import Annotated
 
@@ -106,4 +107,5 @@ def _kernel_routes(app: FastAPI, office: Office) -> None:
         if PARALLEL_PACKET not in caller.setup.packet.split("+"):
             raise Refused(404, "this setup has no canonical parallel form")
         known = requests.known_language(language or caller.language or "c")
-        return await asyncio.to_thread(kernel_facts.parallel_form, found, known, office.settings)
+        form = functools.partial(kernel_facts.parallel_form, found, known, office.settings)
+        return await finished(office.desk.between_grades(form, caller))

@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -127,6 +127,17 @@ def timed_cores(asked: tuple[int, ...], pin_threads: bool) -> tuple[int, ...]:
     return pinning.one_per_physical_core(asked) if pin_threads else asked
 
 
+def leave_timed_cores(cores: Iterable[int]) -> None:
+    """Keep this thread, and those it starts, off the timed cores where the process was granted others.
+
+    What agents ask for meanwhile must not disturb what is timed; the desk's own thread takes all cores back.
+    """
+    others = pinning.granted() - set(cores)
+    quiet = others - {sibling for core in cores for sibling in pinning.siblings(core)}
+    if others:
+        os.sched_setaffinity(0, quiet or others)
+
+
 def end_with_parent() -> None:
     """Have the kernel send SIGTERM when the process that started this one dies."""
     parent = os.getppid()
@@ -175,6 +186,7 @@ def serve(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) ->
     if options.with_parent:
         end_with_parent()
     office = make_office(options, settings, sizes)
+    leave_timed_cores(office.desk.context.cores)
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((options.host, options.port))

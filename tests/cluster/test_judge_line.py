@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sqlite3
 import threading
@@ -263,6 +264,20 @@ def test_clients_that_hang_up_have_their_grades_recorded(judge: Judge) -> None:
         time.sleep(0.2)
     told = judge.post("/submit", "t1", KERNEL, SLOW, request_id="gone-1").json()
     assert told == {"correct": "yes", "request_id": "gone-1"}
+
+
+def test_answering_keeps_off_the_timed_core(judge: Judge) -> None:
+    granted = os.sched_getaffinity(0)
+    timed = max(granted)
+    httpx.get(f"{judge.url}/task/{KERNEL}", params={"rank": 0}, headers={"Authorization": "Bearer t0"})
+    judge.post("/score", "t0", KERNEL)
+    threads = Path(f"/proc/{judge.process.pid}/task").iterdir()
+    masks = {int(task.name): os.sched_getaffinity(int(task.name)) for task in threads}
+    if len(granted) > 1:
+        assert timed not in masks.pop(judge.process.pid)
+        assert granted in masks.values()
+    else:
+        assert set(map(frozenset, masks.values())) == {frozenset(granted)}
 
 
 def test_a_body_that_never_ends_is_cut_and_nobody_waits_for_it(judge: Judge) -> None:
