@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from hpcagent_bench import paths
-from hpcagent_bench.harness import anticheat, grading, suspects, timed_calls
+from hpcagent_bench import paths, seal
+from hpcagent_bench.harness import anticheat, suspects, timed_calls
+from hpcagent_bench.harness.build_log import LOG_MAX
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "anti_cheat.md").read_text()
 NAMED = re.findall(r"`((?:[a-z_]+/)+test_[a-z_0-9]+\.py)`", PAGE)
 SETTING = re.compile(r"`([a-z_]+(?:\.[a-z_]+)+) = ([^`]+)`")
-SHORT = re.compile(r"`([a-z_]+) = ([^`.]+)`")
+HONEST = re.compile(r"def test_\w*(twin|right|accept|graded|ordinary|holder|have_each|waits)")
+NO_SOURCE = {"test_whole_corpus.py"}
+"""Attacks that hand in nothing, so that there is nothing to do honestly."""
 
 
 def default(key: str) -> Any:
@@ -46,13 +49,8 @@ def test_every_attack_is_on_the_page_once() -> None:
 
 
 def test_every_attack_has_an_honest_twin() -> None:
-    missing = []
-    for path in (ROOT / "tests" / "attacks").rglob("test_*.py"):
-        if not re.search(
-            r"def test_\w*(twin|right|accept|graded|ordinary|holder|have_each|waits)", path.read_text()
-        ):
-            missing.append(path.name)
-    assert missing == []
+    attacks = (ROOT / "tests" / "attacks").rglob("test_*.py")
+    assert {path.name for path in attacks if not HONEST.search(path.read_text())} <= NO_SOURCE
 
 
 def test_the_gates_are_described_in_their_order_with_their_tests() -> None:
@@ -75,10 +73,6 @@ def test_a_setting_on_the_page_is_the_shipped_default(key: str, value: str) -> N
 
 
 def test_numbers_on_the_page_are_the_codes() -> None:
-    from hpcagent_bench import seal
-    from hpcagent_bench.harness.build_log import LOG_MAX
-
     assert seal.SCRATCH_BYTES == 64 << 20
     assert LOG_MAX == 64 << 10
     assert timed_calls.ATTEMPTS == 3
-    assert grading is not None
