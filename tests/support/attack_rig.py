@@ -90,10 +90,16 @@ class Rig:
         submission = Submission(spec.load(kernel), language, source, build, workspace_bytes)
         return grade_under.submit_grade(self.context, submission)
 
-    def preview(self, source: str, language: str = "c", kernel: str = KERNEL) -> scoring.Verdict:
-        """What ``/score`` says to a source."""
+    def preview(
+        self, source: str, language: str = "c", kernel: str = KERNEL, *, workspace_bytes: int = 0
+    ) -> scoring.Verdict:
+        """What ``/score`` says to a source: timed calls and clocks as in a final grade, on two inputs.
+
+        For attacks on the clock, which the sanitizers of a final grade would often stumble over.
+        """
         self.graded.add(kernel)
-        return grade_under.score_grade(self.context, Submission(spec.load(kernel), language, source))
+        submission = Submission(spec.load(kernel), language, source, (), workspace_bytes)
+        return grade_under.score_grade(self.context, submission)
 
     def accepts(
         self, source: str, language: str = "c", kernel: str = KERNEL, *, workspace_bytes: int = 0
@@ -110,6 +116,20 @@ class Rig:
             if all(one.valid for one in verdict.inputs):
                 return verdict
         raise AssertionError(said(verdict))
+
+    def catches(
+        self, source: str, reason: str, kernel: str = KERNEL, *, workspace_bytes: int = 0, tries: int = 6
+    ) -> None:
+        """Assert that a preview refuses a source that hides time, or finds every input suspect.
+
+        What is hidden must stand out from the delays of the references' own answers, which on a machine busy
+        with other work can be as long: then the two cannot be told apart, and the grade is tried again.
+        """
+        for _ in range(tries):
+            verdict = self.preview(source, kernel=kernel, workspace_bytes=workspace_bytes)
+            if verdict.status != "ok" or verdict.suspect:
+                break
+        gains_nothing(verdict, reason)
 
     def serves(self) -> None:
         """Assert that after the attacks the honest grade of each kernel is what it would have been before."""
@@ -151,6 +171,7 @@ def flagged(verdict: scoring.Verdict, reason: str) -> None:
 def gains_nothing(verdict: scoring.Verdict, reason: str) -> None:
     """Assert that a grade credits nothing, refused or suspect, for a reason that matches."""
     if verdict.status == "ok":
+        assert verdict.suspect, said(verdict)
         flagged(verdict, reason)
     else:
         refused(verdict, verdict.status, reason)

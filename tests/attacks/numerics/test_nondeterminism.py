@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attack_rig import Rig, refused, version
 
-GRADES = 12
+GRADES = 8
 CHANCE = """HONEST;
 struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
 uint64_t h = (t.tv_nsec + 0x9E3779B97F4A7C15ul) * 0xBF58476D1CE4E5B9ul;
@@ -33,7 +33,11 @@ static void *part(void *second)
     volatile double *shared = &sum;
     __atomic_add_fetch(&here, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&here, __ATOMIC_SEQ_CST) < 2) {}
-    for (int64_t i = second ? n_ / 2 : 0; i < (second ? n_ : n_ / 2); i++) *shared += a_[i];
+    for (int64_t i = second ? n_ / 2 : 0; i < (second ? n_ : n_ / 2); i++) {
+        double read = *shared;
+        if (i % 64 == 0) sched_yield();
+        *shared = read + a_[i];
+    }
     return 0;
 }
 """
