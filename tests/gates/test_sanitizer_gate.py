@@ -86,6 +86,22 @@ def test_other_languages_are_sanitized_too(context: GradingContext, language: st
         assert gate(context, GATE, overflow, language)[0] is not None
 
 
+def test_clang_has_sanitizers_of_its_own(context: GradingContext) -> None:
+    if not runner_build.sanitizer_available("llvm"):
+        pytest.skip("clang's sanitizers do not work here")
+    plain = version(before=READ_PAST.format("<")).replace("#include <omp.h>\n", "")
+    rejection, grading = gate(context, GATE, plain, family="llvm")
+    assert (rejection, grading.suspicion) == (None, "")
+    assert not any("sanitizers" in note for note in grading.notes)
+    rejection, _ = gate(
+        context, GATE, plain.replace("k < LEN_1D; k++) kept", "k <= LEN_1D; k++) kept"), family="llvm"
+    )
+    assert rejection is not None
+    assert "heap-buffer-overflow" in rejection.reason
+    overflow = version(before=OVERFLOW).replace("#include <omp.h>\n", "")
+    assert "signed integer overflow" in gate(context, GATE, overflow, family="llvm")[1].suspicion
+
+
 def test_a_source_that_only_fails_to_build_sanitized_is_noted(context: GradingContext) -> None:
     source = version(head="#ifdef __SANITIZE_ADDRESS__\n#error only without\n#endif\n")
     rejection, grading = gate(context, GATE, source)

@@ -89,9 +89,9 @@ def built(context: GradingContext, given: Submission) -> Iterator[Grading]:
 
 
 def gate(
-    context: GradingContext, name: str, source: str, language: str = "c"
+    context: GradingContext, name: str, source: str, language: str = "c", **more: object
 ) -> tuple[Rejection | None, Grading]:
     """What one gate alone says to a source, and the grade it said it in."""
     check = next(one.check for one in anticheat.GATES if one.name == name)
-    with built(context, submission(source, language)) as grading:
+    with built(context, submission(source, language, **more)) as grading:
         return check(grading), grading

@@ -14,7 +14,7 @@ def hidden_cases(context: GradingContext, kernel: Kernel, seed: int) -> tuple[Ca
 
     ``seed`` is the grade's own (the salted second one). No case is larger than the timed rung.
     """
-    presets = context.settings.fuzz.hidden_correctness_presets
+    presets = context.settings.fuzz.hidden_correctness_presets or ["XL"]
     datatype = context.settings.service.datatype
     cases = []
     for turn, variant in enumerate(HELD_OUT):
