@@ -11,7 +11,6 @@ import contextlib
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol, Self
@@ -22,6 +21,7 @@ from hpcagent_bench.harness import messages
 from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late, Over
 from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, Start, layout_for
 from hpcagent_bench.harness.runner import proc, sanitizer_report
+from hpcagent_bench.harness.runner.outcome import Outcome, modes_changed
 from hpcagent_bench.harness.runner.watch import Refused, Watch
 
 if TYPE_CHECKING:
@@ -33,36 +33,6 @@ LOAD_TIMEOUT_S = 60.0
 """Longest time for handing a draw over; the first includes opening the library."""
 COMPILE_TIMEOUT_S = 600.0
 """The same where handing over may compile Python."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One call as measured. Times are nanoseconds; all are 0 unless ``status`` is ok.
-
-    ``inside_ns`` is read by the child around the call alone, less what calling an empty function takes and
-    never below 1; ``outside_ns`` is read by the judge around the exchange. ``cpu_ns`` is CPU time of all the
-    child's threads from GO until they stood, ``late_cpu_ns`` the part of it that came after the answer and
-    ``load_cpu_ns`` what they used while this call's draw was handed over (0 for a child's first draw), all
-    read by the judge. ``fp_modes`` names floating-point modes that the code left changed (they are put
-    right before the next call), ``overrun`` the array past whose end it wrote. ``skewed`` says that the
-    child's own clock fell behind the kernel's, whose reading ``inside_ns`` then is.
-
-    ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
-    submission was loaded and with ``memory:`` when the judge had none left: neither is the submission's
-    fault, and no submission can bring these words about. It starts with ``sanitizer:`` when the address
-    sanitizer ended the child.
-    """
-
-    status: Literal["ok", "crash", "timeout", "refused"]
-    inside_ns: int = 0
-    outside_ns: int = 0
-    cpu_ns: int = 0
-    detail: str = ""
-    late_cpu_ns: int = 0
-    load_cpu_ns: int = 0
-    fp_modes: str = ""
-    overrun: str = ""
-    skewed: bool = False
 
 
 class Loader(Protocol):
@@ -373,7 +343,7 @@ class Child:
             cpu_ns=used.cpu_ns,
             late_cpu_ns=used.late_cpu_ns,
             load_cpu_ns=used.load_cpu_ns,
-            fp_modes=_modes(self._load_modes, done.fp_modes),
+            fp_modes=modes_changed(self._load_modes, done.fp_modes),
             skewed=done.skewed,
         )
 
@@ -406,9 +376,3 @@ def _said(frame: bytes) -> str:
     """A child's own reason, which it may have made up: it cannot claim that the judge failed."""
     text = messages.fail_text(frame)
     return f"child: {text}" if text.startswith(("seal:", "memory:")) else text or "failed without a reason"
-
-
-def _modes(at_load: str, at_call: str) -> str:
-    """Which floating-point modes were left changed, and by what."""
-    said = [f"{modes} {when}" for modes, when in ((at_load, "at load"), (at_call, "by the call")) if modes]
-    return "; ".join(said)
