@@ -12,7 +12,7 @@ import yaml
 
 from hpcagent_bench import cli, paths, protocols
 from hpcagent_bench.calibration import neighbours, nominal, report, spread
-from hpcagent_bench.harness import node_loops, schedule, suspects, transport
+from hpcagent_bench.harness import node_loops, schedule, suspects, timed_calls, transport
 from hpcagent_bench.report import calibration
 from hpcagent_bench.stats import summary
 
@@ -74,8 +74,10 @@ def test_numbers_in_the_text_are_the_codes() -> None:
     sweep_mib = node_loops.SWEEP_WORDS * 8 // 2**20
     for text in (
         f"times {calibrations.group(1)} calls of an empty function",
-        f"the last {transport.RECENT} gaps",
-        f"{transport.UNKNOWN_NS // 1000} microseconds are allowed",
+        f"the last {transport.RECENT} calls",
+        f"{transport.UNKNOWN.wall / 1e3:.0f} microseconds are allowed",
+        f"up to {suspects.WAITING_TIMES:.0f} times the slack or {suspects.WAITING_NS // 10**6} ms",
+        f"measured again, at most {timed_calls.ATTEMPTS} times in all",
         f"({suspects.CPU_SLACK_SHARE:.0%}".replace("%", " %")
         + f" and {suspects.CPU_SLACK_NS // 10**6} ms allowed)",
         f"best of {node_loops.PEAK_BURSTS} bursts",
