@@ -19,6 +19,7 @@ from hpcagent_bench.toolchain import flags, languages
 __all__ = [
     "GATES",
     "Gate",
+    "bench_of",
     "build_gate",
     "held_out",
     "independent_verify",
@@ -76,7 +77,7 @@ def held_out(grading: Grading) -> Rejection | None:
     """The held-out cases, in one process of the graded build."""
     grading.context.progress("held-out cases")
     with grading.context.phases.of("held-out"):
-        bench = _bench(grading)
+        bench = bench_of(grading)
         with bench.candidate("held-out") as child:
             return sweep(grading, bench, child)
 
@@ -89,7 +90,7 @@ def independent_verify(grading: Grading) -> Rejection | None:
         why = "time limit" if grading.rebuilt.timed_out else _first_error(grading.rebuilt.log)
         return reverify.rejection(f"the fresh rebuild failed: {why}")
     with grading.context.phases.of("re-verify"):
-        return reverify.verify(grading, _bench(grading))
+        return reverify.verify(grading, bench_of(grading))
 
 
 def sanitizer_check(grading: Grading) -> Rejection | None:
@@ -102,12 +103,12 @@ def sanitizer_check(grading: Grading) -> Rejection | None:
         sanitizers.not_applied(grading, obstacle or f"the sanitized build failed: {log}")
         return None
     with grading.context.phases.of("sanitize"):
-        bench = _bench(grading)
+        bench = bench_of(grading)
         with bench.candidate("sanitized") as child:
             return sanitizers.run(grading, bench, child)
 
 
-def _bench(grading: Grading) -> Untimed:
+def bench_of(grading: Grading) -> Untimed:
     """What runs untimed cases. Its processes are all started at once, and get ready while the first works."""
     if grading.untimed is None:
         bench = grading.untimed = Untimed(grading)

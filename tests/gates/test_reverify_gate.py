@@ -95,7 +95,7 @@ def test_a_source_that_knows_the_public_draw_fails_on_the_third_seed(
 ) -> None:
     with built(context, submission(version())) as grading:
         case = reverify.public_case(context, grading)
-        bench = anticheat._bench(grading)
+        bench = anticheat.bench_of(grading)
         with bench.drawn(case) as drawn:
             first = float(drawn.draw.arrays["x"][0])
         knows = version(after=f"if (x[0] != {first.hex()}) area[0] = 1.0;")

@@ -79,7 +79,7 @@ def test_a_seal_that_fails_is_not_the_submissions_fault(
     context: GradingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with built(context, submission(version())) as grading:
-        bench = anticheat._bench(grading)
+        bench = anticheat.bench_of(grading)
         child = bench.children["held-out"]
         monkeypatch.setattr(child, "call", lambda *_, **__: Outcome("refused", detail="seal: no namespaces"))
         with pytest.raises(JudgeFault, match="seal: no namespaces"):
@@ -88,7 +88,7 @@ def test_a_seal_that_fails_is_not_the_submissions_fault(
 
 def test_what_a_call_leaves_behind_is_told(context: GradingContext, monkeypatch: pytest.MonkeyPatch) -> None:
     with built(context, submission(version())) as grading:
-        bench = anticheat._bench(grading)
+        bench = anticheat.bench_of(grading)
         child = bench.children["held-out"]
         call = child.call
 
@@ -108,7 +108,7 @@ def test_what_a_call_leaves_behind_is_told(context: GradingContext, monkeypatch:
 
 def test_every_process_ends_with_the_grade(context: GradingContext) -> None:
     with built(context, submission(version())) as grading:
-        bench = anticheat._bench(grading)
+        bench = anticheat.bench_of(grading)
         children = dict(bench.children)
         assert set(children) == {"held-out", "first", "second", "sanitized"}
         assert anticheat.held_out(grading) is None
