@@ -141,8 +141,11 @@ class InputMeasurement:
         return self._result(race, self.context.phases.since(before))
 
     def _start(self) -> None:
-        """Start both sides' processes. Several a side must stand ready before anything is timed; one gets
-        ready while the first input is drawn, and answers its warm-up before that."""
+        """Start both sides' processes.
+
+        Several a side must stand ready before anything is timed; one gets ready while the first input is
+        drawn, and answers its warm-up before that.
+        """
         count = schedule.processes(self.protocol)
         with self.context.phases.of("start"):
             self.race.start()
@@ -177,12 +180,11 @@ class InputMeasurement:
         def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
             self._fill(arrays, turn.seed, structural_seed)
 
-        draw = self._kept.pop(turn.seed, None)
+        draw = self._kept.get(turn.seed)
         if draw is None:
             # outputs are drawn straight into each side's own buffers: cheaper than copying them from the draw
             draw = Draw.allocate(self.inputs, self.context.pool, Start(self.outputs, fill))
-        self._kept[turn.seed] = draw
-        if not draw.sealed:
+            self._kept[turn.seed] = draw
             fill(draw.arrays)
             draw.seal()
         outcome = self._candidate(draw, turn) if turn.candidate_first else None
@@ -194,7 +196,8 @@ class InputMeasurement:
             if turn.seed == structural_seed and not self.runs.failed:
                 self._count_changes(draw, answers)
         if not keep:
-            self._kept.pop(turn.seed).close()
+            del self._kept[turn.seed]
+            draw.close()
 
     def _fill(self, arrays: dict[str, npt.NDArray[Any]], seed: int, structural_seed: int) -> None:
         with self.context.phases.of("draw"):
