@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from judge_rig import Judge, file_token
+from launching import family, until
 
 from hpcagent_bench.cluster import wire
 from hpcagent_bench.cluster.profiling import papi, perf
@@ -64,6 +65,7 @@ def test_a_run_that_ends_badly_is_told_and_bounded(
     told = profile(judge, source(body), "none").json()
     assert {key: told[key] for key in expected} == expected
     assert len(told["stdout"]) <= 64 << 10
+    until(lambda: len(family(judge.process.pid)) == 1)  # nothing of it lives on
 
 
 def test_a_run_is_sealed(judge: Judge) -> None:
@@ -88,8 +90,8 @@ def test_a_python_delivery_runs_too(judge: Judge) -> None:
 
 
 def test_the_compilers_report_speaks_of_the_source(judge: Judge) -> None:
-    for family in ("gcc", "llvm"):
-        told = profile(judge, source(), "opt-report", compiler=family, build=["-DX"])
+    for compiler in ("gcc", "llvm"):
+        told = profile(judge, source(), "opt-report", compiler=compiler, build=["-DX"])
         assert "vectorized" in told.json()["report"]
         assert "tsvc_2_vtvtv.c:7" in told.json()["report"]
     told = profile(judge, "nonsense", "opt-report").json()
