@@ -146,7 +146,7 @@ def ungraded_lines(state: RunState) -> list[str]:
     number = len(state.plan.ungraded)
     if not number:
         return []
-    words = f"{number} answer{'' if number == 1 else 's'} owed a final grade"
+    words = f"{number} answer{' is' if number == 1 else 's are'} owed a final grade"
     return [f"{words}: hpcagent-bench grade-under worklist --db {state.root.results} --out worklist.jsonl"]
 
 
