@@ -1,5 +1,6 @@
 """Whole grades in process: real compiler, real sealed children, the tiny rung."""
 
+import dataclasses
 import re
 from collections.abc import Iterator
 
@@ -7,7 +8,7 @@ import pytest
 
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus import spec
-from hpcagent_bench.harness import grade_under, recording, scoring
+from hpcagent_bench.harness import grade_under, phases, recording, scoring
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.references import References
 from hpcagent_bench.harness.seeds import GradingSeeds
@@ -130,3 +131,46 @@ def test_unsealed_grade_is_stamped_open_and_never_credited() -> None:
     assert verdict.bracket == "open-nonce-v1+host-monotonic"
     grade = recording.grade_of(verdict, "submit", settings, request_id="r")
     assert (grade.correct, grade.credited_speedup) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "share"), [("tsvc_2_vtvtv", 1.0), ("tsvc_2_s311", 0.0)], ids=["every element", "one"]
+)
+def test_bytes_that_the_reference_changes_are_counted_once_a_shape(
+    context: GradingContext, kernel: str, share: float
+) -> None:
+    """a[i] *= b[i] * c[i] changes all of a; a sum of LEN_1D numbers changes one element."""
+    loaded = spec.load(kernel)
+    submission = Submission(loaded, "c", translators.emit(loaded, "c"))
+    verdict = grade_under.score_grade(context, submission)
+    assert verdict.correct, verdict.reason
+    for scored in verdict.inputs:
+        whole = scored.result.cell.sizes["LEN_1D"] * 8
+        found = scored.result.bytes_changed
+        assert found is not None
+        assert found == pytest.approx(whole, rel=1e-3) if share else found == 8
+    before = dict(context.changed_bytes)
+    assert grade_under.score_grade(context, submission).correct
+    assert context.changed_bytes == before
+
+
+def test_grade_says_where_its_time_went(context: GradingContext) -> None:
+    verdict = grade_under.score_grade(context, Submission(KERNEL, "c", translators.emit(KERNEL, "c")))
+    assert {"build", "start", "draw", "load", "call", "compare"} <= set(verdict.phases)
+    assert set(verdict.phases) <= set(phases.PHASES)
+    assert all(seconds >= 0 for seconds in verdict.phases.values())
+    for scored in verdict.inputs:
+        assert {"start", "draw", "load", "call", "compare"} <= set(scored.result.phases)
+    clocked = sum(sum(i.result.runs.outside) for i in verdict.inputs) / 1e9
+    assert (
+        verdict.phases["call"] >= clocked
+    )  # the candidate's timed runs, and warm-ups and references besides
+    assert context.phases.seconds == {}
+
+
+def test_suspicious_grade_is_recorded_and_not_credited(context: GradingContext) -> None:
+    verdict = grade_under.submit_grade(context, Submission(KERNEL, "c", translators.emit(KERNEL, "c")))
+    doubted = dataclasses.replace(verdict, suspicion="undefined behaviour: shift by 64")
+    assert (doubted.suspect, recording.is_credited(doubted, context.settings)) == (True, False)
+    grade = recording.grade_of(doubted, "submit", context.settings, request_id="r")
+    assert (grade.suspect, grade.credited_speedup) == (True, None)
