@@ -178,11 +178,12 @@ def gains_nothing(verdict: scoring.Verdict, reason: str) -> None:
 
 
 @contextmanager
-def rig(*, cores: tuple[int, ...] = (0,), rung_bytes: int = 2**18) -> Iterator[Rig]:
+def rig(*, cores: tuple[int, ...] = (0,), rung_bytes: int = 2**18, protocol: str = "mw4x5") -> Iterator[Rig]:
     """A judge with secret seeds on a small rung; afterwards it must still serve honest work."""
     settings = config.Judge()
     for track in ("loop_level_reasoning", "scientific_computing"):
         setattr(settings.measurement.denominator, track, "c")
+    settings.measurement.credited_protocol = protocol
     settings.timeouts.kernel_s_override = 5.0
     if hasattr(settings.measurement, "node_check"):
         settings.measurement.node_check = "off"

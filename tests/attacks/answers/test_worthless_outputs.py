@@ -10,6 +10,8 @@ ANSWERS = {
     "zeros": "memset(area, 0, LEN_1D * sizeof *area);",
     "copied input": "memcpy(area, x, LEN_1D * sizeof *area);",
     "untouched": "(void)area;",
+    "no numbers": "for (int64_t i = 0; i < LEN_1D; i++) area[i] = NAN;",
+    "infinity": "for (int64_t i = 0; i < LEN_1D; i++) area[i] = INFINITY;",
     "mean": "HONEST; double mean = 0; for (int64_t i = 0; i < LEN_1D; i++) mean += area[i] / LEN_1D;"
     "for (int64_t i = 0; i < LEN_1D; i++) area[i] = mean;",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attack_code import PATCH
-from attack_rig import Rig, gains_nothing, refused, version
+from attack_rig import Rig, gains_nothing, version
 
 EARLY = """#include <sys/socket.h>
 struct done { uint32_t kind, pad; uint64_t nonce, inside, cpu; };
@@ -37,8 +37,9 @@ def early(kernel: str, *, hide_second: bool, body: str = "") -> str:
 
 @pytest.mark.parametrize("hide_second", [False, True], ids=["answered twice", "answered once"])
 def test_answer_before_the_work_of_a_long_call_is_refused(judge: Rig, hide_second: bool) -> None:
-    verdict = judge.attack(early("floyd_warshall", hide_second=hide_second), kernel="floyd_warshall")
-    refused(verdict, "incorrect", "forged or repeated|elements differ")
+    """The outputs are looked at when the answer comes, or what was done after it is counted."""
+    source = early("floyd_warshall", hide_second=hide_second)
+    judge.catches(source, "forged or repeated|elements differ|clock|ratio above", "floyd_warshall")
 
 
 def test_answer_before_the_work_of_a_short_call_gains_nothing(judge: Rig) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from attack_rig import Rig, refused, version
+from attack_rig import Rig, honest, refused, version
 
 ENDS = {
     "exit 0": ("exit(0);", "exited with status 0"),
@@ -30,6 +30,27 @@ def test_end_in_the_call_is_refused(judge: Rig, name: str) -> None:
     verdict = judge.attack(version(f"(void)leave; (void)deep; HONEST; {ends}", BEFORE))
     judge.context.settings.timeouts.kernel_s_override = 5.0
     refused(verdict, "timeout" if verdict.status == "timeout" else "incorrect", said)
+
+
+def test_exception_that_nobody_catches_is_refused(judge: Rig) -> None:
+    source = honest(language="cpp").replace("(void)workspace;", "if (LEN_1D) throw 1;")
+    refused(judge.attack(source, "cpp"), "incorrect", r"rep-verify\[warm-up\] crash: .*SIGABRT")
+
+
+def test_exit_from_the_constructor_of_a_global_object_is_refused(judge: Rig) -> None:
+    before = "#include <cstdlib>\nstruct Leaves { Leaves() { std::_Exit(0); } };\nstatic Leaves leaves;\n"
+    refused(
+        judge.attack(before + honest(language="cpp"), "cpp"), "incorrect", r"exited with status 0 \(load\)"
+    )
+
+
+def test_stop_of_fortran_is_refused(judge: Rig) -> None:
+    source = honest(language="fortran").replace(
+        "    end do\nend subroutine", "    end do\n    stop\nend subroutine"
+    )
+    refused(
+        judge.attack(source, "fortran"), "incorrect", r"rep-verify\[warm-up\] crash: exited with status 0"
+    )
 
 
 def test_end_in_a_later_call_is_named(judge: Rig) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from attack_rig import Rig, flagged, refused, version
+from attack_rig import Rig, flagged, refused, said, version
 
 MEMORY = {
     "reads one element too many": "volatile double next = x[LEN_1D]; (void)next; HONEST;",
@@ -34,6 +34,30 @@ def test_memory_error_is_refused(judge: Rig, name: str) -> None:
 @pytest.mark.parametrize("name", UNDEFINED)
 def test_undefined_behaviour_makes_the_grade_suspect(judge: Rig, name: str) -> None:
     flagged(judge.attack(version(UNDEFINED[name])), "undefined behaviour: ")
+
+
+HIDDEN = {
+    "by a macro": (
+        "#ifndef __SANITIZE_ADDRESS__\nvolatile double next = x[LEN_1D]; (void)next;\n#endif\nHONEST;",
+        "",
+        "a question whether a sanitizer runs",
+    ),
+    "by an attribute": (
+        "HONEST; peek(x, LEN_1D);",
+        "__attribute__((no_sanitize_address, noinline)) static void peek(const double *x, int64_t n)\n"
+        "{ volatile double next = x[n]; (void)next; }\n",
+        "code the sanitizer is kept from",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_code_kept_from_the_sanitizers_is_noted(judge: Rig, way: str) -> None:
+    """What cannot be seen cannot be refused: it gains nothing by reading on, and the reader is told."""
+    body, before, said_of_it = HIDDEN[way]
+    verdict = judge.attack(version(body, before))
+    assert verdict.status == "ok", said(verdict)
+    assert any(said_of_it in note for note in verdict.notes), verdict.notes
 
 
 def test_twin_that_wraps_unsigned_numbers_and_stays_within_its_buffers_is_accepted(judge: Rig) -> None:

@@ -1,6 +1,7 @@
 """The main thread itself made to work on a draw before the clock of its call starts.
 
-A signal that is due between two calls, a function of the C library that the runner calls: each can lead into the submission's code while a draw is handed over.
+A signal that is due between two calls, a function of the C library that the runner calls: each can lead into
+the submission's code while a draw is handed over.
 """
 
 from __future__ import annotations
