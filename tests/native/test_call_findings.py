@@ -224,7 +224,8 @@ def test_resident_memory_beyond_the_budget_ends_the_child(monkeypatch: pytest.Mo
     given = draw()
     with child(body) as running:
         assert running.call(given, scalars(), timeout_s=20).status == "ok"
-    monkeypatch.setattr(start, "RESIDENT_SLACK", (50 << 20) - (1 << 30))
+    asked = (1 << 30) + 2 * (64 << 20)  # the grant, and a stack for the core and one more
+    monkeypatch.setattr(start, "RESIDENT_SLACK", (50 << 20) - asked)
     with child(body) as running:
         outcome = running.call(given, scalars(), timeout_s=20)
         assert (outcome.status, outcome.detail) == ("crash", "more memory than 50 MiB (call)")

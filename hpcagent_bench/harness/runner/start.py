@@ -37,10 +37,14 @@ INSIDE = Path("/grading")
 PYTHON_RUNNER = Path(__file__).resolve().parent / "python_runner.py"
 
 
-def _budget(cores: Sequence[int], memory_bytes: int | None, slack: int = 0) -> Budget:
+def _memory(cores: Sequence[int], memory_bytes: int | None, stack_mb: int, own: int = 0) -> int:
+    """Bytes a child may ask for: its grant, its threads' stacks and ``own`` of the runner; 0 for no limit."""
+    return 0 if memory_bytes is None else memory_bytes + own + (stack_mb << 20) * (len(cores) + 1)
+
+
+def _budget(cores: Sequence[int], data: int) -> Budget:
     """What a child may hold while it runs; RLIMIT_DATA already bounds what it may ask for."""
-    held = None if memory_bytes is None else memory_bytes + slack + RESIDENT_SLACK
-    return Budget(THREADS + 4 * len(cores), held)
+    return Budget(THREADS + 4 * len(cores), data + RESIDENT_SLACK if data else None)
 
 
 def _launch(
@@ -85,14 +89,12 @@ def native(
     files = {"runner": build.runner(), "server": server, "shim.so": build.shim(binding)}
     kernel = _inside_name("kernel", library)
     env = thread_environment(cores, stack_mb) | library_path()
-    stack = stack_mb << 20
-    data = 0 if memory_bytes is None else memory_bytes + stack * (len(cores) + 1)
-    budget = _budget(cores, memory_bytes)
+    data = _memory(cores, memory_bytes, stack_mb, SANITIZER_BYTES if sanitizer else 0)
+    budget = _budget(cores, data)
     if sanitizer:
         # the shadow's reservation would exceed any RLIMIT_DATA; what is resident is watched instead
         env |= sanitizer_options(sanitizer)
         data = 0
-        budget = _budget(cores, memory_bytes, SANITIZER_BYTES)
 
     def command(control: int, info: int | None) -> list[str]:
         bound = files | {kernel: library}
@@ -103,7 +105,7 @@ def native(
             binds += [seal.Bind(folder, folder) for folder in seal.toolchain_folders()]
             prefix = seal.grader(ro=binds, env=env, info_fd=info, proc=bool(sanitizer))
         kind = "-sanitized" if sanitizer else ""
-        launch = _launch(place["runner"], cores, stack=stack, data=data, file=FILE_BYTES, kind=kind)
+        launch = _launch(place["runner"], cores, stack=stack_mb << 20, data=data, file=FILE_BYTES, kind=kind)
         serve = [place["server"], "serve", str(control), place["shim.so"], place[kernel], binding.symbol]
         return [*prefix, *launch, *serve, str(int(sealed))]
 
@@ -125,8 +127,7 @@ def python(
     What it compiles is cached in a folder of its own, which ends with it.
     """
     module = module.resolve()
-    stack = stack_mb << 20
-    data = 0 if memory_bytes is None else memory_bytes + PYTHON_BYTES + stack * (len(cores) + 1)
+    data = _memory(cores, memory_bytes, stack_mb, PYTHON_BYTES)
     env = thread_environment(cores, stack_mb) | numba_threads(cores)
     scratch = None if sealed else tempfile.TemporaryDirectory(prefix="hpcagent-numba-")
     env["NUMBA_CACHE_DIR"] = "/tmp/numba" if scratch is None else scratch.name
@@ -137,10 +138,10 @@ def python(
         [str(place), function, ",".join(arg_order), "untrusted", str(int(sealed))],
         env,
         cores,
-        stack=stack,
+        stack=stack_mb << 20,
         data=data,
         sealed=sealed,
-        budget=_budget(cores, memory_bytes, PYTHON_BYTES),
+        budget=_budget(cores, data),
         scratch=scratch,
     )
 
