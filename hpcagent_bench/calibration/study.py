@@ -23,6 +23,9 @@ QUIET, BUSY = "quiet", "busy"
 LOOK_EVERY_S = 60.0
 """How often the node is looked at, between grades of the quiet condition."""
 
+TRIES = 2
+"""How often a kernel may give no input at all before it is left out: a busy machine spoils one grade."""
+
 DRAW_RATE = 4e8
 PROCESS_S = 0.05
 CALLS = 14
@@ -99,7 +102,7 @@ class Study:
     facts: Mapping[str, Any] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _looked: float | None = None
-    _barren: set[tuple[str, str, str]] = field(default_factory=set, repr=False)
+    _barren: Counter[tuple[str, str, str]] = field(default_factory=Counter, repr=False)
 
     def __post_init__(self) -> None:
         self.context.node.keep = self.store.look
@@ -143,7 +146,7 @@ class Study:
         return protocol.inputs * (2 * each * PROCESS_S + CALLS * self.context.sizes.bytes / DRAW_RATE)
 
     def run(self) -> None:
-        """Grade until every protocol and condition has its inputs, or a whole turn adds none (UserError)."""
+        """Grade until every protocol and condition has its inputs; UserError when no kernel gives any more."""
         fruitless = 0
         for together in steps(self.kernels, self.goal):
             if self.measured >= self.wanted:
@@ -153,7 +156,7 @@ class Study:
                 if step.key not in self.store.done and self._short(step) and not self._hopeless(step):
                     self._grade(step)
             fruitless = 0 if self.measured > before or self._recorded(together) else fruitless + 1
-            if fruitless > len(self.kernels):
+            if fruitless > TRIES * len(self.kernels):
                 faults = [d.fault for d in self.store.done.values() if d.fault]
                 raise UserError(
                     f"no kernel of these can be measured: {faults[-1] if faults else 'no input came back'}",
@@ -164,8 +167,8 @@ class Study:
         return self.counts[step.stamp, step.condition] < self.goal.pairs
 
     def _hopeless(self, step: Step) -> bool:
-        """Whether this kernel gave nothing here in an earlier turn: it would not in this one."""
-        return (step.kernel, step.stamp, step.condition) in self._barren
+        """Whether this kernel gave nothing here in several turns: it would not in this one."""
+        return self._barren[step.kernel, step.stamp, step.condition] >= TRIES
 
     def _recorded(self, together: Sequence[Step]) -> bool:
         """Whether an earlier run of this study had measured something here."""
@@ -188,7 +191,7 @@ class Study:
         measured = sum(pair.measured for pair in done.pairs)
         self.counts[cell] += measured
         if not measured:
-            self._barren.add((done.step.kernel, done.step.stamp, done.step.condition))
+            self._barren[done.step.kernel, done.step.stamp, done.step.condition] += 1
 
     def _look(self, step: Step) -> None:
         """Look at the node now and then, never beside neighbours of our own."""

@@ -61,6 +61,17 @@ def grades(out: Path) -> list[tuple[str, str]]:
     return [tuple(row) for row in rows]
 
 
+def measured(out: Path) -> int:
+    """Inputs of all recorded grades with all runs of both sides; on a very busy machine not every one."""
+    conn = results_db.open_ro(out / "results.db")
+    try:
+        details = [json.loads(row[0]) for row in conn.execute("SELECT detail FROM grades")]
+    finally:
+        conn.close()
+    pairs = [pair for detail in details for pair in detail["pairs"]]
+    return sum(not pair["failed"] and len(pair["candidate"]) == len(pair["baseline"]) == 5 for pair in pairs)
+
+
 def uncredited(out: Path) -> bool:
     """Whether every grade is an adhoc score without a credit, which answers nothing."""
     conn = results_db.open_ro(out / "results.db")
@@ -79,23 +90,31 @@ def test_both_protocols_end_to_end_then_more_pairs(tmp_path: Path) -> None:
     first, said = calibrate(out, 4)
     assert "4 inputs of mw4x5 and mwp4x5" in said
     assert "about" in said  # an expected duration, before anything was measured
-    assert [(f["stamp"], f["inputs"]) for f in first["findings"]] == [("mw4x5-aa", 4), ("mwp4x5-aa", 4)]
+    assert [f["stamp"] for f in first["findings"]] == ["mw4x5-aa", "mwp4x5-aa"]
+    assert all(f["inputs"] >= 4 for f in first["findings"])
+    assert sum(f["inputs"] for f in first["findings"]) == measured(out)
     assert all(f["false"]["nominal"] == pytest.approx(38 / 252) for f in first["findings"])
     assert first["finished"]
     assert first["looks"] >= 1
     assert first["machine"]["sizes"] == "tiny"
     assert uncredited(out)
     held = grades(out)
-    assert held == [(f"{s}/quiet/0/{KERNEL}", s) for s in ("mw4x5-aa", "mwp4x5-aa")]
-    again, said = calibrate(out, 8, "--protocol", "mw4x5")
-    assert "4 of 8 inputs held already" in said
-    assert [(f["stamp"], f["inputs"]) for f in again["findings"]] == [("mw4x5-aa", 8)]
-    assert grades(out) == [*held, (f"mw4x5-aa/quiet/1/{KERNEL}", "mw4x5-aa")]
+    assert held[:2] == [(f"{s}/quiet/0/{KERNEL}", s) for s in ("mw4x5-aa", "mwp4x5-aa")]
+    before = first["findings"][0]["inputs"]
+    again, said = calibrate(out, before + 4, "--protocol", "mw4x5")
+    assert f"{before} of {before + 4} inputs held already" in said
+    assert [f["stamp"] for f in again["findings"]] == ["mw4x5-aa"]
+    assert again["findings"][0]["inputs"] >= before + 4
+    assert grades(out)[: len(held)] == held
+    assert {stamp for _, stamp in grades(out)[len(held) :]} == {"mw4x5-aa"}
 
 
 def test_beside_neighbours_every_protocol_is_measured_again(tmp_path: Path) -> None:
     found, _ = calibrate(tmp_path / "aa", 4, "--protocol", "mwp4x5", "--neighbours")
-    assert [(f["condition"], f["inputs"]) for f in found["findings"]] == [("quiet", 4), ("busy", 4)]
+    assert [(f["condition"], f["inputs"] >= 4) for f in found["findings"]] == [
+        ("quiet", True),
+        ("busy", True),
+    ]
     assert set(found["keeping"]) == {"quiet", "busy"}
 
 
@@ -113,13 +132,13 @@ def test_a_killed_study_goes_on_after_its_last_grade(tmp_path: Path) -> None:
     finally:
         running.send_signal(signal.SIGKILL)
         running.wait()
-    held = grades(out)
-    found, said = calibrate(out, 4 * (len(held) + 1), "--protocol", "mw4x5")
-    assert f"{4 * len(held)} of {4 * (len(held) + 1)} inputs held already" in said
+    held, before = grades(out), measured(out)
+    found, said = calibrate(out, before + 4, "--protocol", "mw4x5")
+    assert f"{before} of {before + 4} inputs held already" in said
     after = grades(out)
     assert after[: len(held)] == held
-    assert [key for key, _ in after] == [f"mw4x5-aa/quiet/{turn}/{KERNEL}" for turn in range(len(held) + 1)]
-    assert found["findings"][0]["inputs"] == 4 * (len(held) + 1)
+    assert [key for key, _ in after] == [f"mw4x5-aa/quiet/{turn}/{KERNEL}" for turn in range(len(after))]
+    assert found["findings"][0]["inputs"] == measured(out) >= before + 4
 
 
 def test_an_interrupted_study_reports_what_it_has_and_how_to_go_on(tmp_path: Path) -> None:
@@ -138,11 +157,11 @@ def test_an_interrupted_study_reports_what_it_has_and_how_to_go_on(tmp_path: Pat
     assert "the same command goes on" in complaints.splitlines()[-1]
     found = json.loads(said)
     assert not found["finished"]
-    assert found["findings"][0]["inputs"] == 4 * len(grades(out))
+    assert found["findings"][0]["inputs"] == measured(out)
 
 
 def test_kernels_that_cannot_be_measured_end_a_study_with_the_reason(tmp_path: Path) -> None:
-    """References that may take no time at all: each kernel is tried once."""
+    """References that may take no time at all: each kernel is tried twice."""
     settings = config.Judge()
     settings.measurement.denominator.loop_level_reasoning = "c"
     settings.timeouts.kernel_s_override = 1e-9
@@ -154,7 +173,7 @@ def test_kernels_that_cannot_be_measured_end_a_study_with_the_reason(tmp_path: P
             Study(context, store, [KERNEL, "tsvc_2_s311"], goal).run()
     finally:
         context.close()
-    assert [step.step.kernel for step in store.done.values()] == [KERNEL, "tsvc_2_s311"]
+    assert [step.step.kernel for step in store.done.values()] == [KERNEL, "tsvc_2_s311"] * 2
 
 
 def test_one_folder_never_mixes_two_machines_or_rungs(tmp_path: Path) -> None:
