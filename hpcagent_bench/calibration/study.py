@@ -146,7 +146,7 @@ class Study:
         return protocol.inputs * (2 * each * PROCESS_S + CALLS * self.context.sizes.bytes / DRAW_RATE)
 
     def run(self) -> None:
-        """Grade until every protocol and condition has its inputs; UserError when no kernel gives any more."""
+        """Grade until every protocol and condition has its inputs; UserError when no kernel gives more."""
         fruitless = 0
         for together in steps(self.kernels, self.goal):
             if self.measured >= self.wanted:
