@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ def test_every_call_of_a_submit_but_the_sanitized_one_is_graded(
     context: GradingContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[Child] = []
-    calls: Counter[int] = Counter()
+    calls: list[Child] = []
     start, call = builds.start_candidate, Child.call
 
     def recorded(*args: Any, **more: Any) -> Child:
@@ -25,15 +24,16 @@ def test_every_call_of_a_submit_but_the_sanitized_one_is_graded(
         return started[-1]
 
     def counted(self: Child, *args: Any, **more: Any) -> Any:
-        calls[id(self)] += 1
+        calls.append(self)
         return call(self, *args, **more)
 
     monkeypatch.setattr(anticheat, "start_candidate", recorded)
     monkeypatch.setattr(Child, "call", counted)
     assert submit(context, version()).status == "ok"
-    per_process = [calls[id(child)] for child in started]
+    per_process = [sum(one is child for one in calls) for child in started]
     # four inputs of a warm-up, five runs and the canonical call; five held-out cases; the re-verification
-    assert per_process == [7, 7, 7, 7, 5, 1, 2]
+    assert per_process[-3:] == [5, 1, 2]
+    assert per_process[:-3].count(7) == 4  # a disturbed input is measured again
     # who is wrong in 30 % of its calls passes about once in 400 000 submits
     assert 0.7 ** sum(per_process) < 3e-6
 
