@@ -194,8 +194,8 @@ def serve(options: ServeOptions, settings: config.Judge, sizes: config.Sizes) ->
 
     def announce() -> None:
         body = {"url": url, "pid": os.getpid(), "rank": options.rank}
-        paths.write_atomic(options.folder / "service.json", json.dumps(body))
         office.desk.context.progress("idle")
+        paths.write_atomic(options.folder / "service.json", json.dumps(body))
         print(f"judge rank {options.rank} serves at {url}", flush=True)
 
     server = JudgeServer(

@@ -14,7 +14,7 @@ from hpcagent_bench import translators
 from hpcagent_bench.corpus import spec
 
 KERNEL = "tsvc_2_vtvtv"
-WARM_UP = 10
+WARM_UP = 6
 """Calls until every cache, pool and arena is as large as it gets."""
 NOISE_MB = 24
 """What an allocator may keep or give back between two looks."""
@@ -81,7 +81,7 @@ def check(before: Held, after: Held, calls: int) -> None:
 
 
 def test_scores_in_a_row_leave_nothing_behind(judge: Judge) -> None:
-    check(*scores(judge, 30), 30)
+    check(*scores(judge, 15), 15)
 
 
 @pytest.mark.bench

@@ -9,7 +9,7 @@ import httpx
 from judge_rig import Judge, file_token
 
 KERNEL = "tsvc_2_vtvtv"
-JUDGES = 5
+JUDGES = 4
 
 
 def test_judges_started_at_once_never_share_a_port_or_a_worker(tmp_path: Path) -> None:
