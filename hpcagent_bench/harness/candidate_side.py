@@ -100,7 +100,8 @@ class CandidateSide:
         with self.phases.of("load"):
             outcome = self._child.call(draw, scalars, timeout_s=limit, workspace_bytes=self.workspace_bytes)
         self.phases.move("load", "call", outcome.outside_ns / 1e9)
-        if outcome.status == "timeout" and limit < self.limit_s:
+        slow = outcome.status == "timeout" and outcome.detail.endswith("(call)")
+        if slow and limit < self.limit_s:
             self.runs.stopped_at_ns = cap_ns
             return None
         return outcome
