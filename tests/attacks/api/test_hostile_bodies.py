@@ -145,5 +145,26 @@ def test_odd_values_of_fields_are_no_judge_error(world: World, fields: dict[str,
         assert answer.json()["status"] == "build_error"
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"source": ""},
+        {"source": " \n\t"},
+        {"source": "/* nothing */"},
+        {"source": "int x;"},
+        {"source": None},
+        {"source_file": ""},
+        {"library": ""},
+        {"kernel": "", "source": "int x;"},
+        {"source": "int x;", "build": [""]},
+    ],
+    ids=lambda fields: json.dumps(fields)[:40],
+)
+def test_a_delivery_of_nothing_is_never_correct(world: World, fields: dict[str, object]) -> None:
+    answer = world.ask("/submit", world.worker(), **fields)
+    assert answer.status_code == 400 or answer.json()["correct"] == "no"
+
+
 def test_an_ordinary_request_is_graded_afterwards(world: World) -> None:
     assert world.ask("/score", world.worker(), source=source()).json()["correct"] is True

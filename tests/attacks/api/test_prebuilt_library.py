@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -59,8 +60,11 @@ def test_a_judge_that_asks_for_sources_refuses_one(tmp_path: Path) -> None:
 
 def test_a_right_library_is_graded_and_recorded_as_one(world: World) -> None:
     token = world.worker()
-    assert delivered(world, built(world.shared / "right", source()), token=token)["correct"] is True
-    assert world.rows("SELECT source_mode FROM grades ORDER BY id DESC LIMIT 1") == [("library",)]
+    path = built(world.shared / "right", source())
+    assert delivered(world, path, token=token)["correct"] is True
+    digest = hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    mode, detail = world.rows("SELECT source_mode, detail FROM grades ORDER BY id DESC LIMIT 1")[0]
+    assert (mode, digest in detail) == ("library", True)
 
 
 def test_a_wrong_library_under_the_name_of_a_right_one_is_wrong(world: World) -> None:

@@ -16,6 +16,7 @@ HAMMER = """static void *hammer(void *p) {
     for (;;) for (unsigned long k = 0; k < sizeof block; k += 64) block[k]++;
     return p;
 }"""
+WAIT = "static void *hammer(void *p) { for (;;) usleep(1000); return p; }"
 START = "static pthread_t t; if (!t) pthread_create(&t, 0, hammer, 0);"
 
 
@@ -31,11 +32,11 @@ def cpu_ns(running: Child) -> int:
 
 def test_threads_of_a_candidate_stand_between_its_calls() -> None:
     given = draw()
-    with child(START + " y[0] += s * x[0];", HAMMER) as running:
+    with child(START + " y[0] += s * x[0];", WAIT) as running:
         assert running.call(given, scalars(), timeout_s=10).status == "ok"
         assert states(running) <= {"T", "t"}
         before = cpu_ns(running)
-        time.sleep(0.1)
+        time.sleep(0.1)  # long enough for a hundred turns of the thread
         assert cpu_ns(running) == before
     given.close()
 
