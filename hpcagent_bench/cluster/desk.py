@@ -13,21 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hpcagent_bench import results_db
 from hpcagent_bench.cluster import answers, replies
 from hpcagent_bench.cluster.identity import Caller
+from hpcagent_bench.cluster.ledger import Ledger
 from hpcagent_bench.cluster.line import Full, Line
 from hpcagent_bench.cluster.refusals import Refused
 from hpcagent_bench.cluster.replies import Answer, Asked, Replies
 from hpcagent_bench.cluster.requests import Request
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.harness import grade_under, recording
+from hpcagent_bench.harness import grade_under
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.race import RaceResult
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.scoring import Verdict
 from hpcagent_bench.harness.submission import Settings, Submission
-from hpcagent_bench.results_rows import Kind
 
 if TYPE_CHECKING:
     from hpcagent_bench.cluster.profiling.looks import Look
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Grader = Callable[[GradingContext, Submission], Verdict]
 Settler = Callable[[GradingContext, Kernel], Settings]
-
-PROMOTED = "promoted-unsubmitted"
-HARVESTED = "harvested-workspace"
 
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -67,12 +63,14 @@ class Desk:
     shard: Path | None
     _line: Line = field(init=False, repr=False)
     _replies: Replies = field(init=False, repr=False)
+    _ledger: Ledger = field(init=False, repr=False)
     _stopping: threading.Event = field(default_factory=threading.Event, repr=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _submitting: set[tuple[tuple[int, str, int], str]] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
         self._line = Line(self.context.settings.service.max_waiting, self._take_the_desk)
+        self._ledger = Ledger(self.shard, self.context.settings)
         self._replies = Replies(None if self.shard is None else self.shard.parent / "answers")
 
     @property
@@ -153,7 +151,7 @@ class Desk:
     def _queue_submit(self, request: Request, caller: Caller, asked: Asked | None) -> Future[Answer]:
         slot = (caller.episode.key, request.submission.kernel.name)
         if caller.limited:
-            if slot in self._submitting or self._spent(caller, request.submission.kernel):
+            if slot in self._submitting or self._ledger.submitted(caller, request.submission.kernel):
                 raise Refused(409, "this episode's one submission is already graded")
             self._submitting.add(slot)
 
@@ -198,7 +196,7 @@ class Desk:
         self.context.progress("grading", kernel=request.submission.kernel.name, route="score")
         verdict = self._graded(request, grade_under.score_grade, grade_under.preview_settings)
         request_id = request.request_id or uuid.uuid4().hex
-        self._record(verdict, "score", request, caller, request_id)
+        self._ledger.record("score", verdict, request, caller, request_id)
         answer = {**answers.score_answer(verdict), "request_id": request_id}
         if request.ignored:
             answer["build_ignored"] = list(request.ignored)
@@ -208,8 +206,7 @@ class Desk:
         self.context.progress("grading", kernel=request.submission.kernel.name, route="submit")
         verdict = self._graded(request, grade_under.submit_grade, grade_under.final_settings)
         request_id = request.request_id or uuid.uuid4().hex
-        kinds: dict[str | None, Kind] = {PROMOTED: "promoted", HARVESTED: "harvested"}
-        self._record(verdict, kinds.get(request.optimizer, "submit"), request, caller, request_id)
+        self._ledger.record("submit", verdict, request, caller, request_id)
         answer = answers.submit_answer(verdict, request_id, self.context.settings.service.submit_feedback)
         return self._answer(answer, verdict, asked)
 
@@ -235,57 +232,13 @@ class Desk:
             raise Refused(503, "the judge is stopping and could not finish this grade", retry_s=RETRY_S)
         return verdict
 
-    # The shard
-
-    def _record(
-        self, verdict: Verdict, kind: Kind, request: Request, caller: Caller, request_id: str
-    ) -> None:
-        """One transaction: the grade, its cells and sources, and for an accepted submit its final row."""
-        if self.shard is None:
-            return
-        settings = self.context.settings
-        grade = recording.grade_of(
-            verdict, kind, settings, request_id=request_id, optimizer=request.optimizer, tokens=request.tokens
-        )
-        final = recording.final_of(verdict, grade) if kind != "score" else None
-        conn = results_db.open_rw(self.shard)
-        try:
-            results_db.record(conn, caller.setup, caller.episode, grade, final)
-        finally:
-            conn.close()
-
     def _recorded(self, route: str, request: Request, caller: Caller) -> Future[Answer] | None:
         """The verdict on a submission of this key that was recorded and whose answer was lost."""
         if route != "submit":
             return None
-        status = self._status_of(
-            caller, request.submission.kernel, "AND g.request_id = ?", (request.request_id,)
-        )
+        status = self._ledger.submitted(caller, request.submission.kernel, request.request_id)
         if status is None:
             return None
         found: Future[Answer] = Future()
         found.set_result({"correct": "yes" if status == "ok" else "no", "request_id": request.request_id})
         return found
-
-    def _spent(self, caller: Caller, kernel: Kernel) -> bool:
-        """Whether the shard holds a graded submit of the episode; a judge fault does not spend it."""
-        return self._status_of(caller, kernel) is not None
-
-    def _status_of(
-        self, caller: Caller, kernel: Kernel, extra: str = "", values: tuple[Any, ...] = ()
-    ) -> str | None:
-        """Status of a graded submit of the episode, or None."""
-        if self.shard is None:
-            return None
-        conn = results_db.open_ro(self.shard)
-        try:
-            marks = ",".join("?" * len(results_db.SUBMIT_LIKE))
-            row = conn.execute(
-                "SELECT g.status FROM grades g JOIN episodes e ON e.id = g.episode_id "
-                "WHERE coalesce(e.job, -1) = ? AND e.label = ? AND e.rep = ? AND g.kernel = ? "
-                f"AND g.kind IN ({marks}) AND g.status <> 'score_error' {extra} LIMIT 1",
-                (*caller.episode.key, kernel.name, *results_db.SUBMIT_LIKE, *values),
-            ).fetchone()
-        finally:
-            conn.close()
-        return None if row is None else str(row[0])

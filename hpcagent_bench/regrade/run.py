@@ -18,7 +18,8 @@ from typing import Any
 
 from hpcagent_bench import protocols, results_db
 from hpcagent_bench.cluster import answers
-from hpcagent_bench.cluster.desk import PROMOTED, STOPS
+from hpcagent_bench.cluster.desk import STOPS
+from hpcagent_bench.cluster.ledger import PROMOTED
 from hpcagent_bench.cluster.serve import fresh_folder
 from hpcagent_bench.corpus import sizing, spec
 from hpcagent_bench.errors import UserError
