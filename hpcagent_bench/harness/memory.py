@@ -162,7 +162,7 @@ class Pool:
     is zeroed before another child gets it.
     """
 
-    KEEP = 4
+    KEEP = 2
     """Free blocks of a kind that are kept."""
     WASTE = 256 << 20
     """A block this much larger than what is asked for is given up instead of used, in bytes."""

@@ -16,6 +16,10 @@ ATTEMPTS = 3
 Who computes outside its calls does so every time; a machine that was interrupted for a moment does not.
 """
 
+LARGE_BYTES = 64 << 20
+"""Inputs from this size on are not held in a reference's process beyond their use: the gates that follow need
+the memory, and starting the process again costs little beside them."""
+
 
 def measure(
     grading: Grading, start: Callable[[], Child], runner: Runner, against: str = ""
@@ -37,6 +41,8 @@ def measure(
         if not result.correct:
             status = "timeout" if result.runs.timed_out else "incorrect"
             return Rejection("timed_calls", status, f"input {cell.label}: {result.runs.failed}")
+    if grading.inputs[0].bytes_moved >= LARGE_BYTES:
+        grading.context.references.close()
     return None
 
 
