@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -135,3 +136,16 @@ def test_an_agent_has_its_workspace_and_nothing_else(tmp_path: Path) -> None:
     done = subprocess.run([*argv, *look], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stdout) == (0, "sealed\n"), done.stderr
     assert (work / "made").exists()
+
+
+def test_its_descriptors_say_nothing_of_the_judges() -> None:
+    """However many files the judge has open: the standard three and the control socket, and those first."""
+    body = "for (int fd = 0; fd < 256; fd++) y[fd] = fcntl(fd, F_GETFD) >= 0;"
+    held = [os.open("/dev/null", os.O_RDONLY) for _ in range(80)]
+    given = draw()
+    with child(body, "#include <fcntl.h>\n") as running:
+        assert running.call(given, scalars(), timeout_s=10).status == "ok"
+        assert running.outputs["y"][:256].tolist() == [1] * 4 + [0] * 252
+    given.close()
+    for descriptor in held:
+        os.close(descriptor)

@@ -215,7 +215,11 @@ def describe(error: BaseException, module: str) -> str:
 
 def main(argv: list[str]) -> int:
     """Serve calls; whatever goes wrong in Python is told in one FAIL frame."""
-    control = socket.socket(fileno=int(argv[1]))
+    given = socket.socket(fileno=int(argv[1]))
+    control = socket.socket(
+        fileno=os.dup(given.fileno())
+    )  # the first free number: says nothing of the judge's
+    given.close()
     try:
         serve(control, argv[2:])
     except BaseException as error:
