@@ -23,6 +23,8 @@ RUNNERS: dict[str, Runner] = {"numba": "python", "numpy": "python"}
 
 RECENT = 64
 """How many calls before an input are remembered for each runner."""
+SPREAD = 1.25
+"""How much wider than the references' an honest candidate's gaps may be, besides the margin."""
 ENOUGH = 10
 """How many must be known before their upper decile is used."""
 
@@ -80,7 +82,8 @@ class Transport:
 
         The second widest of the references' on the same input (the widest may be a preempted call's), or,
         where that is more, the upper decile of those seen before: a machine busy for a while delays some
-        calls of an input and not others. Plus a margin. ``gaps`` are this input's, by reference kind.
+        calls of an input and not others. Plus a share and a margin. ``gaps`` are this input's, by reference
+        kind.
         """
         same = [gap for kind, seen in gaps.items() if runner_of(kind) == runner for gap in seen]
         other = [gap for kind, seen in gaps.items() if runner_of(kind) != runner for gap in seen]
@@ -90,8 +93,10 @@ class Transport:
             bounds.append(Gap(*(statistics.quantiles(v, n=10)[-1] for v in zip(*before, strict=True))))
         elif not same:
             bounds += [UNKNOWN, _second_widest(other)] if other else [UNKNOWN]
-        return Gap(*(max(values) + margin_ns for values in zip(*bounds, strict=True)))
+        return Gap(*(max(0.0, *values) * SPREAD + margin_ns for values in zip(*bounds, strict=True)))
 
 
 def _second_widest(gaps: Sequence[Gap]) -> Gap:
-    return Gap(*(sorted(values)[-2:][0] for values in zip(*gaps, strict=True)))
+    """Of each gap. A call that was preempted used less CPU time than passed: it tells nothing of that one."""
+    wall, cpu, load = (sorted(values)[-2:] for values in zip(*gaps, strict=True))
+    return Gap(wall[0], cpu[0] if cpu[0] > 0 else UNKNOWN.cpu, load[0])
