@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from attack_code import PATCH
-from attack_rig import Rig, gains_nothing, version
+from attack_rig import Rig, gains_nothing, said, version
+
+from hpcagent_bench.harness.scoring import Verdict
 
 EARLY = """#include <sys/socket.h>
 struct done { uint32_t kind, pad; uint64_t nonce, inside, cpu; };
@@ -42,10 +46,29 @@ def test_answer_before_the_work_of_a_long_call_is_refused(judge: Rig, hide_secon
     judge.catches(source, "forged or repeated|elements differ|clock|ratio above", "floyd_warshall")
 
 
-def test_answer_before_the_work_of_a_short_call_gains_nothing(judge: Rig) -> None:
-    """Some microseconds pass until the judge has stopped the child: enough to finish a short call."""
-    verdict = judge.preview(early("polygon_area_terms", hide_second=True))
-    gains_nothing(verdict, "forged or repeated|elements differ|clock|after it returned|this node can")
+@pytest.mark.parametrize("claimed_ns", [100, 2000])
+def test_answer_before_the_work_of_a_short_call_is_told_and_can_be_denied(
+    judge: Rig, claimed_ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the judge has seen an answer and stopped the child some 30 us pass: enough to finish such a call.
+
+    No clock outside can tell, so a gain as small is marked on the grade, or, where the judge is told to be
+    strict, not credited.
+    """
+    source = early("polygon_area_terms", hide_second=True, body=f"answer_early({claimed_ns}); HONEST;")
+    verdict = judge.preview(source)
+    told = "below what the clocks attest|this node can|clock|ratio above"
+    if verdict.status == "ok":
+        assert all(re.search(told, one.note + one.suspect) for one in verdict.inputs if one.ratio > 1.2)
+    monkeypatch.setattr(judge.context.settings.record, "unattested", "suspect")
+    gains_nothing_above(judge.preview(source), 1.2, told)
+
+
+def gains_nothing_above(verdict: Verdict, ratio: float, reason: str) -> None:
+    """Assert that a grade credits no input more than ``ratio``."""
+    if verdict.status != "ok":
+        gains_nothing(verdict, "forged or repeated|elements differ|protocol|" + reason)
+    assert all(one.suspect or one.ratio <= ratio for one in verdict.inputs), said(verdict)
 
 
 def test_own_answer_that_understates_the_time_is_flagged(judge: Rig) -> None:

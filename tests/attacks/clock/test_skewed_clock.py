@@ -129,6 +129,12 @@ def test_moved_reading_is_flagged(judge: Rig, share: int) -> None:
     judge.catches(version(STACK, SLOW % share, KERNEL), "clock", KERNEL)
 
 
+def test_moved_reading_is_flagged_where_other_cores_may_compute_too() -> None:
+    """There CPU time proves less: wall time must speak as well."""
+    with rig(rung_bytes=2**20, cores=(0, 1)) as two_core_judge:
+        two_core_judge.catches(version(STACK, SLOW % 90, KERNEL), "clock", KERNEL)
+
+
 def test_twin_that_reads_the_clock_is_accepted(judge: Rig) -> None:
     judge.accepts(
         version("uint64_t from = real_ns(); HONEST; began = from;", SLOW % 0, KERNEL), kernel=KERNEL
