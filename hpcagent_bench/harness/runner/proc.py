@@ -41,13 +41,17 @@ def _read(path: str, room: int = 1 << 16) -> bytes:
 
 
 def usage(pid: int) -> tuple[int, int]:
-    """(threads, bytes of private memory resident or locked), without memory shared with the judge."""
-    fields = dict.fromkeys((b"Threads", b"RssAnon", b"VmLck", b"VmSwap"), 0)
+    """(threads, bytes of private memory resident or locked), without memory shared with the judge.
+
+    Page tables count: memory that is only read costs nothing else, however much of it is touched.
+    """
+    fields = dict.fromkeys((b"Threads", b"RssAnon", b"VmLck", b"VmPTE", b"VmSwap"), 0)
     for line in _read(f"/proc/{pid}/status").splitlines():
         key, _, rest = line.partition(b":")
         if key in fields:
             fields[key] = int(rest.split()[0])
-    return fields[b"Threads"], max(fields[b"RssAnon"] + fields[b"VmSwap"], fields[b"VmLck"]) << 10
+    private = max(fields[b"RssAnon"] + fields[b"VmSwap"], fields[b"VmLck"])
+    return fields[b"Threads"], private + fields[b"VmPTE"] << 10
 
 
 def cpu_ns(pid: int) -> int:

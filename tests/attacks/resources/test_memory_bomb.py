@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+
 import pytest
 from attack_rig import Rig, refused, said, version
+
+from hpcagent_bench.harness.runner import proc
+
+MADV_NOHUGEPAGE = 15
 
 BOMBS = {
     "heap": "for (;;) { char *volatile p = malloc(1 << 20); memset(p, 1, 1 << 20); }",
@@ -31,6 +38,17 @@ def test_memory_in_a_constructor_is_refused_as_well(judge: Rig) -> None:
         "__attribute__((constructor)) static void eat(void) { for (;;) memset(sbrk(1 << 20), 1, 1 << 20); }",
     )
     refused(judge.attack(text), "incorrect", r"rep-verify\[warm-up\] crash.*\(load\)|memory")
+
+
+def test_tables_of_pages_that_are_only_read_count() -> None:
+    """A GiB that is only read takes no memory but 2 MiB of tables: 8 bytes for each of its pages."""
+    before = proc.usage(os.getpid())[1]
+    read = mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+    read.madvise(MADV_NOHUGEPAGE)
+    assert not any(read[k] for k in range(0, 1 << 30, 4096))
+    grown = proc.usage(os.getpid())[1] - before
+    read.close()
+    assert grown >= 2 << 20
 
 
 def test_twin_within_its_memory_is_accepted(judge: Rig) -> None:
