@@ -133,7 +133,7 @@ class Rig:
         else:
             raise AssertionError(said(verdict))
         if verdict.status != "ok":
-            return refused(verdict, verdict.status, reason)
+            refused(verdict, verdict.status, reason)
         assert all(re.search(reason, one.suspect) for one in verdict.inputs if one.suspect), said(verdict)
 
     def serves(self) -> None:
@@ -149,8 +149,7 @@ def said(verdict: scoring.Verdict) -> str:
     """A verdict in words, for the message of a failed assertion."""
     suspects = [one.suspect for one in verdict.inputs]
     log = verdict.build.log[-500:] if verdict.build and not verdict.build.ok else ""
-    suspicion = getattr(verdict, "suspicion", "")
-    return f"{verdict.status} {verdict.reason!r} suspects={suspects} suspicion={suspicion!r} {log}"
+    return f"{verdict.status} {verdict.reason!r} suspects={suspects} suspicion={verdict.suspicion!r} {log}"
 
 
 def unspoilt(verdict: scoring.Verdict) -> None:
@@ -168,15 +167,14 @@ def refused(verdict: scoring.Verdict, status: str, reason: str) -> None:
 
 def flagged(verdict: scoring.Verdict, reason: str) -> None:
     """Assert that nothing of a grade is credited because it is suspect, with a reason that matches."""
-    reasons = [*(one.suspect for one in verdict.inputs), getattr(verdict, "suspicion", "")]
+    reasons = [*(one.suspect for one in verdict.inputs), verdict.suspicion]
     assert any(re.search(reason, text) for text in reasons if text), said(verdict)
-    assert verdict.suspect or not verdict.solved or getattr(verdict, "suspicion", ""), said(verdict)
+    assert verdict.suspect, said(verdict)
 
 
 def gains_nothing(verdict: scoring.Verdict, reason: str) -> None:
     """Assert that a grade credits nothing, refused or suspect, for a reason that matches."""
     if verdict.status == "ok":
-        assert verdict.suspect, said(verdict)
         flagged(verdict, reason)
     else:
         refused(verdict, verdict.status, reason)
@@ -190,8 +188,7 @@ def rig(*, cores: tuple[int, ...] = (0,), rung_bytes: int = 2**18, protocol: str
         setattr(settings.measurement.denominator, track, "c")
     settings.measurement.credited_protocol = protocol
     settings.timeouts.kernel_s_override = 5.0
-    if hasattr(settings.measurement, "node_check"):
-        settings.measurement.node_check = "off"
+    settings.measurement.node_check = "off"
     made = Rig(GradingContext(settings, config.Sizes("tiny", rung_bytes), cores, SEEDS))
     try:
         yield made

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hpcagent_bench.corpus import fuzz, precision, spec
-from hpcagent_bench.corpus_check import gate, rejects
+from hpcagent_bench.corpus_check import rejects
 from hpcagent_bench.harness.context import reference_call
 
 KERNELS = sorted(spec.discover())
@@ -20,7 +20,6 @@ SEEDS = (11, 12)
 def test_gate_of_the_corpus_tries_every_worthless_answer() -> None:
     worthless = {fixture.label for fixture in rejects.SIMPLE if fixture.worthless}
     assert worthless >= {"zeros", "untouched", "mean"}
-    assert gate.check_kernel is not None
 
 
 @pytest.mark.parametrize("name", KERNELS)

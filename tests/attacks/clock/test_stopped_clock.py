@@ -23,8 +23,7 @@ static void *stopper(void *other) { pthread_kill((pthread_t)other, SIGSTOP); ret
 def test_stopping_hides_no_time(judge: Rig, name: str) -> None:
     verdict = judge.attack(version(f"{STOPS[name]} (void)stop; (void)stopper; HONEST;", BEFORE))
     assert verdict.status in ("ok", "timeout"), said(verdict)
-    ratios = [one.result.reduction.ratio for one in verdict.inputs if one.result.reduction]
-    assert all(one.suspect or ratio < 3 for one, ratio in zip(verdict.inputs, ratios, strict=False)), ratios
+    assert all(one.ratio < 3 for one in verdict.inputs), said(verdict)
 
 
 def test_twin_that_handles_a_signal_of_its_own_is_accepted(judge: Rig) -> None:
