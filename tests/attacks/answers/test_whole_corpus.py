@@ -24,7 +24,7 @@ def test_gate_of_the_corpus_tries_every_worthless_answer() -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_worthless_answers_do_not_pass(name: str) -> None:
-    """Each at preset S on two draws, by the comparison and the bands that a grade uses."""
+    """Each at preset S on two draws, by the comparison and the bands of a grade; the right answer does pass."""
     kernel = spec.load(name)
     params = {**kernel.configs[0], **kernel.presets["S"]}
     caught: dict[str, bool] = {}
@@ -32,19 +32,29 @@ def test_worthless_answers_do_not_pass(name: str) -> None:
         drawn = fuzz.drawn(kernel, params, value_seed=seed, structural_seed=seed)
         answers = {array: values.copy() for array, values in drawn.items()}
         reference_call(kernel)(answers)
+        assert passes(kernel, params, {output: answers[output].copy() for output in kernel.outputs}, answers)
         for label, outputs in worthless(kernel, drawn, answers).items():
-            right = all(
-                precision.compare(
-                    outputs[output],
-                    answers[output],
-                    precision.tolerance(kernel, output, params, "float64", None),
-                    threads=1,
-                    name=output,
-                ).ok
-                for output in kernel.outputs
-            )
-            caught[label] = caught.get(label, False) or not right
+            caught[label] = caught.get(label, False) or not passes(kernel, params, outputs, answers)
     assert [label for label, stopped in caught.items() if not stopped] == []
+
+
+def passes(
+    kernel: spec.Kernel,
+    params: dict[str, int | float],
+    outputs: dict[str, np.ndarray],
+    answers: dict[str, np.ndarray],
+) -> bool:
+    """Whether the judge's comparison takes these outputs for right."""
+    return all(
+        precision.compare(
+            outputs[output],
+            answers[output],
+            precision.tolerance(kernel, output, params, "float64", None),
+            threads=1,
+            name=output,
+        ).ok
+        for output in kernel.outputs
+    )
 
 
 def worthless(
