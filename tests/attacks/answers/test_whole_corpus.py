@@ -24,7 +24,7 @@ def test_gate_of_the_corpus_tries_every_worthless_answer() -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_worthless_answers_do_not_pass(name: str) -> None:
-    """Each at preset S on two draws, by the comparison and the bands of a grade; the right answer does pass."""
+    """Each at preset S on two draws, by the comparison and bands of a grade; the right answer does pass."""
     kernel = spec.load(name)
     params = {**kernel.configs[0], **kernel.presets["S"]}
     caught: dict[str, bool] = {}
