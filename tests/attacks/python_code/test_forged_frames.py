@@ -9,7 +9,7 @@ from attack_rig import Rig, refused
 SPEAK = """import socket, struct
 def control():
     gc.unfreeze()
-    return next(o for o in gc.get_objects() if isinstance(o, socket.socket))
+    return next(o for o in gc.get_objects() if isinstance(o, socket.socket) and o.fileno() >= 0)
 def nonce():
     frame = sys._getframe(2)
     return frame.f_locals["nonce"]
