@@ -17,7 +17,7 @@ from typing import Any
 from hpcagent_bench import config, paths, results_db
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import recording
-from hpcagent_bench.harness.node import LookFile
+from hpcagent_bench.harness.machine.node import LookFile
 from hpcagent_bench.harness.scoring import ScoredInput, Verdict
 
 SETUP = results_db.Setup("calibrate", study="calibrate", language="c", harness="calibrate")

@@ -23,10 +23,10 @@ from hpcagent_bench.cluster.requests import Request
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import grade_under
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.race import RaceResult
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.scoring import Verdict
 from hpcagent_bench.harness.submission import Settings, Submission
+from hpcagent_bench.harness.timed.race import RaceResult
 
 if TYPE_CHECKING:
     from hpcagent_bench.cluster.profiling.looks import Look

@@ -23,7 +23,7 @@ from hpcagent_bench.cluster.judge_service import Office, create_app, warm_corpus
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.node import LookFile
+from hpcagent_bench.harness.machine.node import LookFile
 from hpcagent_bench.harness.seeds import load_seeds
 
 GRACE_S = 5

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from hpcagent_bench import protocols
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.harness import builds, constructs, reverify, sanitizers, timed_calls, transport
-from hpcagent_bench.harness.builds import start_candidate, start_sanitized
-from hpcagent_bench.harness.held_out import sweep
+from hpcagent_bench.harness.building import builds, constructs
+from hpcagent_bench.harness.building.builds import start_candidate, start_sanitized
+from hpcagent_bench.harness.checks import reverify, sanitizers
+from hpcagent_bench.harness.checks.held_out import sweep
+from hpcagent_bench.harness.checks.untimed import Untimed, note
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading, Rejection
-from hpcagent_bench.harness.untimed import Untimed, note
+from hpcagent_bench.harness.timed import timed_calls, transport
 from hpcagent_bench.toolchain import flags, languages
 
 __all__ = [

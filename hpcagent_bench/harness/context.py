@@ -18,12 +18,12 @@ from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.denominator import RaceMemory
+from hpcagent_bench.harness.machine.node import NodeWatch
 from hpcagent_bench.harness.memory import Pool
-from hpcagent_bench.harness.node import NodeWatch
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault, References
 from hpcagent_bench.harness.seeds import GradingSeeds
-from hpcagent_bench.harness.transport import Transport
+from hpcagent_bench.harness.timed.transport import Transport
 from hpcagent_bench.toolchain.abi import Binding
 
 

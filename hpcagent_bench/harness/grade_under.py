@@ -5,11 +5,12 @@ from __future__ import annotations
 from hpcagent_bench import protocols
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import denominator as denominators
-from hpcagent_bench.harness import metric, rep_variation, scoring, timed_calls, transport
+from hpcagent_bench.harness import metric, rep_variation, scoring
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputMeasurement, input_seeds
-from hpcagent_bench.harness.race import RaceResult
 from hpcagent_bench.harness.submission import Grading, Rejection, Settings, Submission
+from hpcagent_bench.harness.timed import timed_calls, transport
+from hpcagent_bench.harness.timed.race import RaceResult
 
 
 def preview_settings(context: GradingContext, kernel: Kernel) -> Settings:

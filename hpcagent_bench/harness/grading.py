@@ -12,15 +12,16 @@ import numpy.typing as npt
 from hpcagent_bench import protocols
 from hpcagent_bench.corpus import bands, fuzz, precision
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.harness import rep_variation, schedule, timing
-from hpcagent_bench.harness.candidate_side import CandidateRuns, CandidateSide
+from hpcagent_bench.harness import rep_variation, timing
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.memory import Outputs, Start
 from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome, layout_for
-from hpcagent_bench.harness.race import Race, RaceResult
-from hpcagent_bench.harness.schedule import InputSeeds, Turn
-from hpcagent_bench.harness.transport import NO_GAP, Gap, Runner
+from hpcagent_bench.harness.timed import schedule
+from hpcagent_bench.harness.timed.candidate_side import CandidateRuns, CandidateSide
+from hpcagent_bench.harness.timed.race import Race, RaceResult
+from hpcagent_bench.harness.timed.schedule import InputSeeds, Turn
+from hpcagent_bench.harness.timed.transport import NO_GAP, Gap, Runner
 
 __all__ = ["CandidateRuns", "InputMeasurement", "InputResult", "InputSeeds", "input_seeds"]
 

@@ -302,21 +302,42 @@ class Outputs:
     """
 
     def __init__(self, asked: Layout, pool: Pool | None = None, workspace_bytes: int = 0) -> None:
+        self._pool = pool
+        self._lay(asked, workspace_bytes)
+        if pool is None:
+            self._block = Block("outputs", self.total, only_here=False)
+        else:
+            self._block = pool.take("outputs", self.total)
+        self._show()
+
+    def _lay(self, asked: Layout, workspace_bytes: int) -> None:
+        """Decide where everything lies; nothing is touched yet."""
         self.asked = asked
         self.layout = pack(asked.shapes, asked.dtypes, gap=PAGE)
         self.workspace_offset = self.layout.total
         self.room = workspace_bytes
         self.total = self.workspace_offset + (_pages(workspace_bytes + PAGE) if workspace_bytes else 0)
         self._workspace_bytes = 0
-        self._pool = pool
-        if pool is None:
-            self._block = Block("outputs", self.total, only_here=False)
-        else:
-            self._block = pool.take("outputs", self.total)
+
+    def _show(self) -> None:
+        """Views of the arrays as laid, and guards behind them."""
         self.arrays = _views(self._block, self.layout, writable=False)
         self._guards = self._find_guards()
         for start, end in self._guards.values():
             self._block.fill(start, end - start, GUARD)
+
+    def lay_again(self, asked: Layout, workspace_bytes: int) -> bool:
+        """Other arrays in the same memory, for the same child, which must stand still; False when too small.
+
+        Memory of another shape would be held beside this until the child that maps it is gone.
+        """
+        before = self.asked, self.room
+        self._lay(asked, workspace_bytes)
+        if self.total > self._block.total:
+            self._lay(*before)
+            return False
+        self._show()
+        return True
 
     def _find_guards(self) -> dict[str, tuple[int, int]]:
         """(start, end) of the unused bytes behind each array, in the order of the layout."""

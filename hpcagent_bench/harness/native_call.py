@@ -299,7 +299,10 @@ class Child:
             descriptors.append(draw.fd)
             self._draw_serial = draw.block.serial
         held = self._outputs
-        if held is None or held.asked != start.layout or held.room < workspace_bytes:
+        fits = held is not None and held.asked == start.layout and held.room >= workspace_bytes
+        if held is not None and not fits:
+            fits = held.lay_again(start.layout, workspace_bytes)
+        if held is None or not fits:
             # the old buffers stay out of the pool until the child that still maps them is gone
             if held is not None:
                 self._retired.append(held)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from hpcagent_bench import seal
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.harness import shared_object
-from hpcagent_bench.harness.build_log import LOG_MAX, filtered
+from hpcagent_bench.harness.building import shared_object
+from hpcagent_bench.harness.building.build_log import LOG_MAX, filtered
 from hpcagent_bench.harness.runner import build as runner_build
 from hpcagent_bench.toolchain import languages, tool_cache
 from hpcagent_bench.toolchain.flags import Purpose, compile_command

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hpcagent_bench.corpus import precision
 from hpcagent_bench.errors import UserError
-from hpcagent_bench.harness import anticheat, suspects
+from hpcagent_bench.harness import anticheat
 from hpcagent_bench.harness import denominator as denominators
 from hpcagent_bench.harness.anticheat import independent_verify, sanitizer_check
 from hpcagent_bench.harness.context import GradingContext
@@ -17,7 +17,8 @@ from hpcagent_bench.harness.grading import InputResult
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.sandbox import Build
 from hpcagent_bench.harness.submission import Grading, Rejection, Settings, Submission
-from hpcagent_bench.harness.suspects import suspect_timing
+from hpcagent_bench.harness.timed import suspects
+from hpcagent_bench.harness.timed.suspects import suspect_timing
 from hpcagent_bench.stats import score_rule
 
 __all__ = [

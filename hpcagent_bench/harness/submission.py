@@ -17,7 +17,7 @@ from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.sandbox import Build
 
 if TYPE_CHECKING:
-    from hpcagent_bench.harness.untimed import Untimed
+    from hpcagent_bench.harness.checks.untimed import Untimed
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hpcagent_bench.harness import constructs
+from hpcagent_bench.harness.building import constructs
 from hpcagent_bench.harness.context import GradingContext
 from tests.support.gate_rig import submit, version
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from hpcagent_bench.harness import anticheat, builds, grade_under
+from hpcagent_bench.harness import anticheat, grade_under
+from hpcagent_bench.harness.building import builds
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.native_call import Child
 from tests.support.gate_rig import submission, submit, version

@@ -11,10 +11,10 @@ import pytest
 
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness.checks.reverify import public_case
+from hpcagent_bench.harness.checks.untimed import Untimed, params_at
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.hidden_tests import hidden_cases
-from hpcagent_bench.harness.reverify import public_case
-from hpcagent_bench.harness.untimed import Untimed, params_at
 from tests.support.gate_rig import grading_of
 
 PRESETS = ("S", "M", "L", "XL")

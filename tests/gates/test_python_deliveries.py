@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcagent_bench.harness import python_source
+from hpcagent_bench.harness.building import python_source
 from hpcagent_bench.harness.context import GradingContext
 from tests.support.gate_rig import KERNEL, PYTHON, submit
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hpcagent_bench.harness import anticheat, builds, reverify, sandbox
+from hpcagent_bench.harness import anticheat, sandbox
+from hpcagent_bench.harness.building import builds
+from hpcagent_bench.harness.checks import reverify
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.references import JudgeFault
 from tests.support.gate_rig import KERNEL, built, gate, judge, submission, submit, version

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcagent_bench.harness import shared_object
+from hpcagent_bench.harness.building import shared_object
 
 TEXT = """
 void wanted(void) {}

@@ -7,12 +7,13 @@ import dataclasses
 import pytest
 
 from hpcagent_bench import config
-from hpcagent_bench.harness import anticheat, hidden_tests, untimed
+from hpcagent_bench.harness import anticheat, hidden_tests
+from hpcagent_bench.harness.checks import untimed
+from hpcagent_bench.harness.checks.untimed import Untimed
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.native_call import Child, Outcome
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.seeds import GradingSeeds
-from hpcagent_bench.harness.untimed import Untimed
 from tests.support.gate_rig import KERNEL, built, grading_of, submission, version
 
 

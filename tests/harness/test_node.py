@@ -16,11 +16,12 @@ import pytest
 
 from hpcagent_bench import config, owed, results_db, translators
 from hpcagent_bench.corpus import spec
-from hpcagent_bench.harness import grade_under, node_loops, recording, scoring
+from hpcagent_bench.harness import grade_under, recording, scoring
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.node import LookFile, NodeNotReady, NodeWatch, excesses
-from hpcagent_bench.harness.node_loops import CoreTimes
-from hpcagent_bench.harness.node_readings import Machine, Readings, self_ratio, share, ticks
+from hpcagent_bench.harness.machine import node_loops
+from hpcagent_bench.harness.machine.node import LookFile, NodeNotReady, NodeWatch, excesses
+from hpcagent_bench.harness.machine.node_loops import CoreTimes
+from hpcagent_bench.harness.machine.node_readings import Machine, Readings, self_ratio, share, ticks
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.harness.submission import Submission

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcagent_bench import protocols
-from hpcagent_bench.harness import schedule
+from hpcagent_bench.harness.timed import schedule
 
 SEEDS = schedule.InputSeeds((10, 11, 12, 13, 14, 15), 99)
 FIRST = (True, False, True, False, True)

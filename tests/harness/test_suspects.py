@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from hpcagent_bench import config
-from hpcagent_bench.harness import metric, suspects, timing
-from hpcagent_bench.harness.candidate_side import CandidateRuns
+from hpcagent_bench.harness import metric, timing
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
-from hpcagent_bench.harness.node import NodeWatch
-from hpcagent_bench.harness.race import RaceResult
+from hpcagent_bench.harness.machine.node import NodeWatch
 from hpcagent_bench.harness.seeds import GradingSeeds
-from hpcagent_bench.harness.transport import Gap, Transport
+from hpcagent_bench.harness.timed import suspects
+from hpcagent_bench.harness.timed.candidate_side import CandidateRuns
+from hpcagent_bench.harness.timed.race import RaceResult
+from hpcagent_bench.harness.timed.transport import Gap, Transport
 
 DISAGREE = "the clocks inside and outside disagree"
 CELL = metric.InputCell(0, "1", "tiny", "aligned", {"LEN_1D": 8}, {})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from hpcagent_bench.harness import transport
 from hpcagent_bench.harness.native_call import Outcome
-from hpcagent_bench.harness.transport import UNKNOWN, Gap, Transport, runner_of
+from hpcagent_bench.harness.timed import transport
+from hpcagent_bench.harness.timed.transport import UNKNOWN, Gap, Transport, runner_of
 
 
 def walls(*values: float) -> tuple[Gap, ...]:

@@ -11,7 +11,7 @@ import pytest
 from hpcagent_bench import paths
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import sandbox
-from hpcagent_bench.harness.build_log import LOG_MAX, filtered
+from hpcagent_bench.harness.building.build_log import LOG_MAX, filtered
 from hpcagent_bench.harness.sandbox import Build
 from tests.native.native_kernels import HONEST, source
 

@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from hpcagent_bench import paths, seal
-from hpcagent_bench.harness import anticheat, suspects, timed_calls
-from hpcagent_bench.harness.build_log import LOG_MAX
+from hpcagent_bench.harness import anticheat
+from hpcagent_bench.harness.building.build_log import LOG_MAX
+from hpcagent_bench.harness.timed import suspects, timed_calls
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "anti_cheat.md").read_text()

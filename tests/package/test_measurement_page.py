@@ -12,7 +12,8 @@ import yaml
 
 from hpcagent_bench import cli, paths, protocols
 from hpcagent_bench.calibration import neighbours, nominal, report, spread
-from hpcagent_bench.harness import node_loops, schedule, suspects, timed_calls, transport
+from hpcagent_bench.harness.machine import node_loops
+from hpcagent_bench.harness.timed import schedule, suspects, timed_calls, transport
 from hpcagent_bench.report import calibration
 from hpcagent_bench.stats import summary
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from hpcagent_bench import config, translators
 from hpcagent_bench.corpus import spec
 from hpcagent_bench.corpus.spec import Kernel
-from hpcagent_bench.harness import anticheat, builds, grade_under, scoring
+from hpcagent_bench.harness import anticheat, grade_under, scoring
+from hpcagent_bench.harness.building import builds
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.seeds import GradingSeeds
 from hpcagent_bench.harness.submission import Grading, Rejection, Submission

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hpcagent_bench.corpus import fuzz
 from hpcagent_bench.corpus.spec import Kernel
+from hpcagent_bench.harness.checks.untimed import Case, params_at
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.untimed import Case, params_at
 from hpcagent_bench.support.distributions.hidden import HELD_OUT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attack_rig import Rig, refused, version
 
-from hpcagent_bench.harness.build_log import LOG_MAX
+from hpcagent_bench.harness.building.build_log import LOG_MAX
 
 FLOODS = {
     "errors": "".join(f"undeclared_{k}!;\n" for k in range(2_000)),

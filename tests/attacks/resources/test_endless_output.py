@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from attack_rig import Rig, refused, version
 
-from hpcagent_bench.harness.build_log import LOG_MAX
+from hpcagent_bench.harness.building.build_log import LOG_MAX
 from hpcagent_bench.harness.native_call import Child
 
 

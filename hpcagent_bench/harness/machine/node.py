@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcagent_bench import config
-from hpcagent_bench.harness import node_loops
-from hpcagent_bench.harness.node_readings import Machine, Reader, Readings
+from hpcagent_bench.harness.machine import node_loops
+from hpcagent_bench.harness.machine.node_readings import Machine, Reader, Readings
 from hpcagent_bench.harness.references import JudgeFault
 
 RETRY_S = 5.0

@@ -8,7 +8,7 @@ from hpcagent_bench.harness.grading import InputMeasurement, InputResult, input_
 from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.submission import Grading, Rejection
-from hpcagent_bench.harness.transport import Runner
+from hpcagent_bench.harness.timed.transport import Runner
 
 ATTEMPTS = 3
 """How often an input is measured when counted CPU time alone refuses it.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from hpcagent_bench.harness import transport
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.grading import InputResult
+from hpcagent_bench.harness.timed import transport
 
 CPU_SLACK_SHARE = 0.05
 CPU_SLACK_NS = 2_000_000

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hpcagent_bench import config
-from hpcagent_bench.harness import python_source, sandbox, shared_object
+from hpcagent_bench.harness import sandbox
+from hpcagent_bench.harness.building import python_source, shared_object
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.runner import build as runner_build
 from hpcagent_bench.harness.sandbox import Build

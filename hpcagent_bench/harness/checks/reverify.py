@@ -10,11 +10,11 @@ import numpy.typing as npt
 from hpcagent_bench.corpus import fuzz
 from hpcagent_bench.harness import denominator as denominators
 from hpcagent_bench.harness import rep_variation
+from hpcagent_bench.harness.checks.untimed import Case, Drawn, Failure, Untimed, note, params_at
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading, Rejection
-from hpcagent_bench.harness.untimed import Case, Drawn, Failure, Untimed, note, params_at
 
 GATE = "independent_verify"
 PRESET = "M"

@@ -5,11 +5,11 @@ A memory error rejects. Undefined behaviour only makes the grade suspect, and wh
 
 from __future__ import annotations
 
+from hpcagent_bench.harness.checks.reverify import public_case
+from hpcagent_bench.harness.checks.untimed import Untimed, note
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.references import JudgeFault
-from hpcagent_bench.harness.reverify import public_case
 from hpcagent_bench.harness.submission import Grading, Rejection
-from hpcagent_bench.harness.untimed import Untimed, note
 
 GATE = "sanitizers"
 PRESET = "S"

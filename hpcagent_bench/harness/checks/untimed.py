@@ -19,12 +19,12 @@ import numpy.typing as npt
 from hpcagent_bench.corpus import fuzz, precision, sizing
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import denominator as denominators
-from hpcagent_bench.harness.candidate_side import JUDGE_SIDE
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.memory import Draw, Layout, Start, layout_for
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading
+from hpcagent_bench.harness.timed.candidate_side import JUDGE_SIDE
 from hpcagent_bench.support.distributions import Variant
 
 SIDE_BY_SIDE_BYTES = 64 << 20

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hpcagent_bench.harness.checks.untimed import Untimed
 from hpcagent_bench.harness.hidden_tests import hidden_cases
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.submission import Grading, Rejection
-from hpcagent_bench.harness.untimed import Untimed
 
 GATE = "size_class_sweep"
 

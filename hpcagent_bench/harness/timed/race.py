@@ -12,12 +12,12 @@ import numpy.typing as npt
 from hpcagent_bench import config, protocols
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import denominator as denominators
-from hpcagent_bench.harness import schedule
 from hpcagent_bench.harness.metric import InputCell
 from hpcagent_bench.harness.native_call import Child, Draw, Outcome
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault, References
-from hpcagent_bench.harness.transport import Gap, gap_of
+from hpcagent_bench.harness.timed import schedule
+from hpcagent_bench.harness.timed.transport import Gap, gap_of
 
 CUT_RETRIES = 1
 """A cut reference is tried again this often before it counts as not the fastest."""

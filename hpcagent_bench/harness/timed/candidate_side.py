@@ -14,8 +14,8 @@ from hpcagent_bench.harness.native_call import Child, Draw, Outcome
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.runner.watch import COUNTED
-from hpcagent_bench.harness.schedule import Turn
-from hpcagent_bench.harness.transport import Gap, gap_of
+from hpcagent_bench.harness.timed.schedule import Turn
+from hpcagent_bench.harness.timed.transport import Gap, gap_of
 
 JUDGE_SIDE = ("seal:", "memory:")
 """How an outcome starts that says the judge's own sealing or memory failed, not the submission."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hpcagent_bench.harness import node_loops, pinning
-from hpcagent_bench.harness.node_loops import CoreTimes
+from hpcagent_bench.harness import pinning
+from hpcagent_bench.harness.machine import node_loops
+from hpcagent_bench.harness.machine.node_loops import CoreTimes
 
 PROC = Path("/proc")
 SYSTEM = Path("/sys/devices/system/cpu")

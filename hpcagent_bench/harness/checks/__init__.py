@@ -1,0 +1,1 @@
+"""Calls nobody clocks: held-out cases, the independent re-verification, the sanitizers."""

@@ -1,0 +1,1 @@
+"""The machine that grades: whether it is itself today, and how fast it can move bytes."""
