@@ -105,7 +105,7 @@ def test_500_inputs_show_a_rate_of_a_fifth_in_four_cases_of_five() -> None:
 
 
 def test_causes_on_the_page_are_those_a_look_can_name() -> None:
-    source = (paths.package_root() / "harness" / "node.py").read_text()
+    source = (paths.package_root() / "harness" / "machine" / "node.py").read_text()
     named = set(re.findall(r'(?:share|Excess)\("([a-z]+)"', source)) | {"governor"}
     assert {row[0] for row in rows("### An unstable machine")} == named
 
