@@ -19,7 +19,7 @@ from hpcagent_bench.harness.runner import proc
 
 START_TIMEOUT_S = 60.0
 FREEZE_TIMEOUT_S = 60.0
-"""Nothing a child does delays its stop: a machine that gives it no processor for seconds does."""
+"""A stop needs nothing of the child but a processor to take it on; a busy machine may hold that back."""
 STDERR_MAX = 1 << 16
 WORDS_MAX = 4096
 WATCH_S = 0.1
@@ -33,6 +33,10 @@ _SPAWNER: list[concurrent.futures.ThreadPoolExecutor] = []
 
 class Ended(Exception):
     """The child is gone; ``str`` says how."""
+
+
+class Unstoppable(Exception):
+    """The kernel did not stop the child in time: the machine's failure, whatever the child does."""
 
 
 class Late(Exception):
@@ -205,7 +209,7 @@ class ChildProcess:
             if self._process.poll() is not None:
                 return
             if time.monotonic() > deadline:
-                raise Late("could not be stopped")
+                raise Unstoppable(f"the child did not stand within {FREEZE_TIMEOUT_S:g} s of its stop")
             time.sleep(2e-5)
 
     def thaw(self) -> None:

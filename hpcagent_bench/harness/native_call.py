@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self
 import numpy as np
 
 from hpcagent_bench.harness import messages
-from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late, Over
+from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late, Over, Unstoppable
 from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, Start, layout_for
 from hpcagent_bench.harness.runner import proc, sanitizer_report
 from hpcagent_bench.harness.runner.outcome import Outcome, modes_changed
@@ -232,6 +232,8 @@ class Child:
             return self._fail("refused" if step == "start" else "timeout", f"{prefix}{late} ({step})")
         except Over as over:
             return self._fail("crash", f"{over} ({step})")
+        except Unstoppable as stuck:
+            return self._fail("refused", f"seal: {stuck}")
         except Refused as refused:
             return self._fail("refused", str(refused), refused.overrun)
         except OSError as error:

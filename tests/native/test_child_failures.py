@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from hpcagent_bench import paths, seal
-from hpcagent_bench.harness import sandbox
+from hpcagent_bench.harness import child_process, sandbox
+from hpcagent_bench.harness.child_process import ChildProcess
 from hpcagent_bench.harness.native_call import Child
 from tests.native.native_kernels import (
     BINDING,
@@ -227,3 +228,14 @@ def test_a_killed_judge_leaves_no_child(delay: float) -> None:
     while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_child_that_the_machine_does_not_stop_is_the_judges_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_process, "FREEZE_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(ChildProcess, "_stands", lambda self: False)
+    given = draw()
+    with child(HONEST) as running:
+        outcome = running.call(given, scalars(), timeout_s=20)
+    given.close()
+    assert outcome.status == "refused"
+    assert outcome.detail.startswith("seal: ")

@@ -19,8 +19,8 @@ class Outcome:
     child's own clock fell behind the kernel's, whose reading ``inside_ns`` then is.
 
     ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
-    submission was loaded and with ``memory:`` when the judge had none left: neither is the submission's
-    fault, and no submission can bring these words about. It starts with ``sanitizer:`` when the address
+    submission was loaded or the machine did not stop it, and with ``memory:`` when the judge had none left:
+    neither is the submission's fault, and no submission can bring these words about. It starts with ``sanitizer:`` when the address
     sanitizer ended the child.
     """
 
