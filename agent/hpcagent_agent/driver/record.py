@@ -1,4 +1,4 @@
-"""An episode's ``tokens.json``: one object, whatever the end (names of scoring.md 10)."""
+"""An episode's ``tokens.json``: one object, whatever the end (names of scoring.md section 8)."""
 
 from __future__ import annotations
 

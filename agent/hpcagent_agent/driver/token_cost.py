@@ -1,4 +1,4 @@
-"""Token components of one attempt, from what its harness wrote down (scoring.md section 10)."""
+"""Token components of one attempt, from what its harness wrote down (scoring.md section 8)."""
 
 from __future__ import annotations
 

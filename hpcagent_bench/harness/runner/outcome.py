@@ -20,8 +20,8 @@ class Outcome:
 
     ``detail`` of a failure is one line. It starts with ``seal:`` when the child failed before any code of a
     submission was loaded or the machine did not stop it, and with ``memory:`` when the judge had none left:
-    neither is the submission's fault, and no submission can bring these words about. It starts with ``sanitizer:`` when the address
-    sanitizer ended the child.
+    neither is the submission's fault, and no submission can bring these words about. It starts with
+    ``sanitizer:`` when the address sanitizer ended the child.
     """
 
     status: Literal["ok", "crash", "timeout", "refused"]
