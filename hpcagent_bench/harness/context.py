@@ -17,9 +17,9 @@ from hpcagent_bench import config
 from hpcagent_bench.corpus import precision
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import pinning
+from hpcagent_bench.harness.blocks import Pool
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.machine.node import NodeWatch
-from hpcagent_bench.harness.memory import Pool
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault, References
 from hpcagent_bench.harness.seeds import GradingSeeds

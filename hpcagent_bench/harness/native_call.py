@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self
 import numpy as np
 
 from hpcagent_bench.harness import messages
+from hpcagent_bench.harness.blocks import Pool
 from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late, Over, Unstoppable
-from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Pool, Start, layout_for
+from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Start, layout_for
 from hpcagent_bench.harness.runner import proc, sanitizer_report
 from hpcagent_bench.harness.runner.outcome import Outcome, modes_changed
 from hpcagent_bench.harness.runner.watch import Refused, Watch

@@ -10,7 +10,7 @@ from hpcagent_bench import config, translators
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.errors import UserError
 from hpcagent_bench.harness import sandbox
-from hpcagent_bench.harness.memory import Pool
+from hpcagent_bench.harness.blocks import Pool
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.toolchain import flags
 from hpcagent_bench.toolchain.abi import Binding, binding

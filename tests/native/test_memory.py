@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcagent_bench.harness.memory import Draw, Outputs, Pool, Start, layout_for, pack
+from hpcagent_bench.harness.blocks import Pool
+from hpcagent_bench.harness.memory import Draw, Outputs, Start, layout_for, pack
 from tests.native.native_kernels import BINDING, draw
 
 
