@@ -23,7 +23,7 @@ FINDS = {
         return""",
     "the environment": """if any("HPCAGENT" in k or "TOKEN" in k or "SEED" in k for k in os.environ):
     return""",
-    "the command line": """if any("seed" in word or "/tmp/" in word for word in sys.orig_argv):
+    "the command line": """if any("seed" in word or "/tmp/" in word for word in sys.orig_argv[1:]):
     return""",
     "a finished answer": """right = (x + np.roll(x, 1)) * (y - np.roll(y, 1))
 for held in gc.get_objects():
