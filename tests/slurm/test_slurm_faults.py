@@ -85,6 +85,7 @@ def test_a_task_cancelled_in_mid_grade(devcluster: Status) -> None:
 def test_a_node_lost_in_mid_grade(devcluster: Status) -> None:
     held = start_and_hold()
     processes = family(pointers(held.run)[held.job])
+    until(lambda: told(held.task, "NodeList") != "")  # accounting hears of a job late
     node = told(held.task, "NodeList")
     set_node(node, "State=DOWN", "Reason=test")
     try:
