@@ -18,6 +18,9 @@ import pytest
 from hpcagent_agent.harnesses.autotune.parse import parse
 from hpcagent_agent.harnesses.autotune.variants import Plan, build
 
+from hpcagent_bench import translators
+from hpcagent_bench.corpus import spec
+
 FOLDER = Path(__file__).parent / "kernels"
 KERNELS = sorted(path.stem for path in FOLDER.glob("*.c"))
 SHOWCASE = ["argmax", "fuse_diamond", "s115", "s231", "s311", "vtvtv", "war_unit", "wf_triangular"]
@@ -48,6 +51,13 @@ def shapes(source: str, symbol: str) -> dict[str, tuple[str, ...]]:
 def variant(name: str, plan: Plan) -> str:
     source = source_of(name)
     return build(source, f"{name}_fp64", shapes(source, f"{name}_fp64"), plan)
+
+
+def test_buffers_of_a_reference_as_it_is_emitted_become_scalars() -> None:
+    source = translators.emit(spec.load("fuse_diamond"), "c")
+    text = build(source, "fuse_diamond_fp64", shapes(source, "fuse_diamond_fp64"), Plan())
+    assert source.count("malloc") == 3
+    assert "malloc" not in text
 
 
 def compiled(name: str, sources: Mapping[str, str], folder: Path, *flags: str) -> dict[str, Run]:

@@ -103,6 +103,8 @@ def _known(node: c_ast.Node) -> list[ir.Stmt]:
             return [ir.Do(expression(node))]
         case c_ast.EmptyStatement():
             return []
+        case c_ast.Cast(expr=c_ast.ID()) if _base_type(node.to_type.type) == "void":
+            return []  # "(void)workspace;" says that a parameter is not used, and does nothing
         case _:
             raise Unparsable(type(node).__name__)
 
