@@ -15,6 +15,7 @@ from hpcagent_bench import paths, seal
 from hpcagent_bench.harness import child_process, sandbox
 from hpcagent_bench.harness.child_process import ChildProcess
 from hpcagent_bench.harness.native_call import Child
+from hpcagent_bench.harness.runner.watch import COUNTED
 from tests.native.native_kernels import (
     BINDING,
     HEAD,
@@ -130,10 +131,13 @@ def test_threads_that_compute_while_a_draw_is_handed_over_are_refused() -> None:
     { pthread_t t; pthread_create(&t, 0, work, 0); usleep(20000); }"""
     given = draw()
     with child(HONEST, before) as running:
-        assert running.call(given, scalars(), timeout_s=10).status == "ok"  # the warm-up
-        # handing over takes microseconds, too short to compute much; zeroing a workspace makes it last
-        outcome = running.call(given, scalars(), timeout_s=10, workspace_bytes=256 << 20)
-        assert (outcome.status, outcome.detail) == ("refused", "protocol: computed outside the clocked call")
+        outcome = running.call(given, scalars(), timeout_s=10)  # the warm-up
+        if outcome.status == "ok":  # else the thread was caught as early as that, after the answer
+            # handing over takes microseconds, too short to compute much; mapping a workspace makes it last
+            outcome = running.call(given, scalars(), timeout_s=10, workspace_bytes=256 << 20)
+            assert outcome.detail == "protocol: computed outside the clocked call"
+        assert outcome.status == "refused"
+        assert outcome.detail.startswith(COUNTED)
     given.close()
 
 
