@@ -21,10 +21,10 @@ quickstart: system-run $(VENV)/.installed  ## run eight kernels, two setups, on 
 	$(PYTHON) -m experiments.launch +study=quickstart --yes
 
 test: system-test $(VENV)/.installed-dev  ## all tests, the real Slurm included
-	$(PYTHON) -m pytest -m "not bench"
+	$(PYTHON) -m pytest -m "not bench" --reruns 1
 
 test-fast: system-run $(VENV)/.installed-dev  ## the tests that need no Slurm
-	$(PYTHON) -m pytest -m "not slurm and not bench"
+	$(PYTHON) -m pytest -m "not slurm and not bench" --reruns 1
 
 lint: $(VENV)/.installed-dev  ## ruff and mypy strict
 	$(VENV)/bin/ruff check .
