@@ -84,7 +84,8 @@ class ChildProcess:
 
     ``sealed`` says that the command starts bubblewrap, which tells the real child's process number over the
     information descriptor. ``budget`` is watched while the judge waits for an answer; ``scratch`` is removed
-    when the child is closed. Methods raise Ended, Late or Over; no process is left once ``close`` has run.
+    when the child is closed. Methods raise Ended, Late, Over or Unstoppable; no process is left once
+    ``close`` has run.
     """
 
     def __init__(

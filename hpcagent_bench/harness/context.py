@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from hpcagent_bench.harness import pinning
 from hpcagent_bench.harness.blocks import Pool
 from hpcagent_bench.harness.denominator import RaceMemory
 from hpcagent_bench.harness.machine.node import NodeWatch
+from hpcagent_bench.harness.memory import Layout, layout_for
 from hpcagent_bench.harness.phases import Phases
 from hpcagent_bench.harness.references import JudgeFault, References
 from hpcagent_bench.harness.seeds import GradingSeeds
@@ -91,6 +92,13 @@ class GradingContext:
     def binding(self, kernel: Kernel) -> Binding:
         """The kernel's call at the judged datatype."""
         return self.references.binding(kernel)
+
+    def layouts(self, kernel: Kernel, params: Mapping[str, int | float]) -> tuple[Layout, Layout]:
+        """How a kernel's inputs and its outputs lie in memory at these sizes, at the judged datatype."""
+        dtypes = kernel.dtypes(self.settings.service.datatype)
+        layout = layout_for(self.binding(kernel), kernel.shapes(params), dtypes)
+        inputs = layout.part(name for name in layout.names if name not in kernel.outputs)
+        return inputs, layout.part(kernel.outputs)
 
     def budget_s(self, kernel: Kernel) -> float:
         """The whole budget of one call, in seconds (timeouts.kernel_s*)."""

@@ -16,7 +16,7 @@ from hpcagent_bench.harness import rep_variation, timing
 from hpcagent_bench.harness.context import GradingContext
 from hpcagent_bench.harness.memory import Outputs, Start
 from hpcagent_bench.harness.metric import InputCell
-from hpcagent_bench.harness.native_call import Child, Draw, Outcome, layout_for
+from hpcagent_bench.harness.native_call import Child, Draw, Outcome
 from hpcagent_bench.harness.timed import schedule
 from hpcagent_bench.harness.timed.candidate_side import CandidateRuns, CandidateSide
 from hpcagent_bench.harness.timed.race import Race, RaceResult
@@ -99,10 +99,7 @@ class InputMeasurement:
         self.protocol = protocol
         self.runner: Runner = runner
         self.scalars = kernel.scalars(cell.params)
-        datatype = context.settings.service.datatype
-        layout = layout_for(context.binding(kernel), kernel.shapes(cell.params), kernel.dtypes(datatype))
-        self.inputs = layout.part(name for name in layout.names if name not in kernel.outputs)
-        self.outputs = layout.part(kernel.outputs)
+        self.inputs, self.outputs = context.layouts(kernel, cell.params)
         self.tolerances = context.tolerances(kernel, cell.params)
         budget = context.budget_s(kernel)
         self.race = Race(

@@ -22,7 +22,7 @@ from hpcagent_bench.harness.blocks import Pool
 from hpcagent_bench.harness.child_process import START_TIMEOUT_S, ChildProcess, Ended, Late, Over, Unstoppable
 from hpcagent_bench.harness.memory import Draw, Layout, Outputs, Start, layout_for
 from hpcagent_bench.harness.runner import proc, sanitizer_report
-from hpcagent_bench.harness.runner.outcome import Outcome, modes_changed
+from hpcagent_bench.harness.runner.outcome import JUDGE_SIDE, Outcome, modes_changed
 from hpcagent_bench.harness.runner.watch import Refused, Watch
 
 if TYPE_CHECKING:
@@ -381,4 +381,4 @@ class Child:
 def _said(frame: bytes) -> str:
     """A child's own reason, which it may have made up: it cannot claim that the judge failed."""
     text = messages.fail_text(frame)
-    return f"child: {text}" if text.startswith(("seal:", "memory:")) else text or "failed without a reason"
+    return f"child: {text}" if text.startswith(JUDGE_SIDE) else text or "failed without a reason"

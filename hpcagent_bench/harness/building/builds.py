@@ -166,45 +166,40 @@ def start_candidate(
     made = build or grading.build
     assert made is not None
     assert made.library is not None
-    binding, chosen = context.binding(kernel), context.cores if cores is None else cores
-    memory, settings = _memory_bytes(grading), context.settings
+    chosen, settings = context.cores if cores is None else cores, context.settings
     if grading.submission.library is None and not languages.get(grading.submission.language).compiled:
         return Child.python(
             made.library,
             kernel.function,
             kernel.arg_order,
-            binding,
+            context.binding(kernel),
             cores=chosen,
-            memory_bytes=memory,
+            memory_bytes=_memory_bytes(grading),
             stack_mb=settings.limits.thread_stack_mb,
             sealed=settings.grading.seal,
             pool=context.pool,
         )
-    return Child.native(
-        made.library,
-        binding,
-        cores=chosen,
-        memory_bytes=memory,
-        stack_mb=settings.limits.thread_stack_mb,
-        sealed=settings.grading.seal,
-        pool=context.pool,
-    )
+    return _native(grading, made.library, chosen)
 
 
 def start_sanitized(grading: Grading) -> Child:
     """A process for the sanitized build, on one core."""
-    context = grading.context
     assert grading.sanitized is not None
     assert grading.sanitized.library is not None
+    return _native(grading, grading.sanitized.library, grading.context.cores[:1], sanitized=True)
+
+
+def _native(grading: Grading, library: Path, cores: Sequence[int], *, sanitized: bool = False) -> Child:
+    context, settings = grading.context, grading.context.settings
     return Child.native(
-        grading.sanitized.library,
+        library,
         context.binding(grading.submission.kernel),
-        cores=context.cores[:1],
+        cores=cores,
         memory_bytes=_memory_bytes(grading),
-        stack_mb=context.settings.limits.thread_stack_mb,
-        sealed=context.settings.grading.seal,
+        stack_mb=settings.limits.thread_stack_mb,
+        sealed=settings.grading.seal,
         pool=context.pool,
-        sanitized=True,
+        sanitized=sanitized,
     )
 
 

@@ -20,11 +20,10 @@ from hpcagent_bench.corpus import fuzz, precision, sizing
 from hpcagent_bench.corpus.spec import Kernel
 from hpcagent_bench.harness import denominator as denominators
 from hpcagent_bench.harness.context import GradingContext
-from hpcagent_bench.harness.memory import Draw, Layout, Start, layout_for
+from hpcagent_bench.harness.memory import Draw, Start
 from hpcagent_bench.harness.native_call import Child
 from hpcagent_bench.harness.references import JudgeFault
 from hpcagent_bench.harness.submission import Grading
-from hpcagent_bench.harness.timed.candidate_side import JUDGE_SIDE
 from hpcagent_bench.support.distributions import Variant
 
 SIDE_BY_SIDE_BYTES = 64 << 20
@@ -141,7 +140,7 @@ class Untimed:
     def drawn(self, case: Case, *, answered: bool = True) -> Iterator[Drawn]:
         """The case's inputs, drawn into memory of the pool; the oracle begins to answer them."""
         context, kernel = self.context, self.kernel
-        inputs, outputs = self._layouts(case)
+        inputs, outputs = context.layouts(kernel, case.params)
 
         def fill(arrays: dict[str, npt.NDArray[Any]]) -> None:
             with self._drawing:  # both sides begin with their outputs, and drawing uses every core
@@ -182,13 +181,6 @@ class Untimed:
             self._asking = ThreadPoolExecutor(1, "oracle")
         return self._asking.submit(self._answers, drawn)
 
-    def _layouts(self, case: Case) -> tuple[Layout, Layout]:
-        kernel, datatype = self.kernel, self.context.settings.service.datatype
-        binding = self.context.binding(kernel)
-        layout = layout_for(binding, kernel.shapes(case.params), kernel.dtypes(datatype))
-        inputs = layout.part(name for name in layout.names if name not in kernel.outputs)
-        return inputs, layout.part(kernel.outputs)
-
     def call(self, drawn: Drawn, child: Child) -> Failure | None:
         """One call of a candidate's child under the whole budget; None when it came to an answer.
 
@@ -198,7 +190,7 @@ class Untimed:
         outcome = child.call(
             drawn.draw, drawn.scalars, timeout_s=budget, workspace_bytes=drawn.workspace_bytes
         )
-        if outcome.status == "refused" and outcome.detail.startswith(JUDGE_SIDE):
+        if outcome.judges_fault:
             raise JudgeFault(outcome.detail)
         if outcome.status != "ok":
             return Failure(outcome.status, f"{outcome.status}: {outcome.detail}")

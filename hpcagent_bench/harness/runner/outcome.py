@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+JUDGE_SIDE = ("seal:", "memory:")
+"""How the detail of a failure starts that is the judge's; what a child says of itself never does."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -34,6 +37,11 @@ class Outcome:
     fp_modes: str = ""
     overrun: str = ""
     skewed: bool = False
+
+    @property
+    def judges_fault(self) -> bool:
+        """Whether the judge's own sealing or memory failed, not the submission."""
+        return self.status == "refused" and self.detail.startswith(JUDGE_SIDE)
 
 
 def modes_changed(at_load: str, at_call: str) -> str:

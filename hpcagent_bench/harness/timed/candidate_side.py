@@ -17,9 +17,6 @@ from hpcagent_bench.harness.runner.watch import COUNTED
 from hpcagent_bench.harness.timed.schedule import Turn
 from hpcagent_bench.harness.timed.transport import Gap, gap_of
 
-JUDGE_SIDE = ("seal:", "memory:")
-"""How an outcome starts that says the judge's own sealing or memory failed, not the submission."""
-
 GPU_RUNTIMES = ("libcuda.so", "libcudart", "libnvidia-", "libamdhip64", "libhsa-runtime", "libze_loader")
 """How the files of GPU runtimes are called (scoring.md 3.2)."""
 
@@ -131,7 +128,7 @@ class CandidateSide:
 
     def _fault(self, outcome: Outcome) -> str:
         """How the call itself went wrong, or an empty string; JudgeFault when the judge did."""
-        if outcome.status == "refused" and outcome.detail.startswith(JUDGE_SIDE):
+        if outcome.judges_fault:
             raise JudgeFault(outcome.detail)
         if outcome.status != "ok":
             self.runs.timed_out = outcome.status == "timeout"
